@@ -1,0 +1,1 @@
+"""What this host is and whether it may be believed. May import neither engine nor ladders nor results."""

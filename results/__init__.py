@@ -1,0 +1,1 @@
+"""What was measured and where it stands. May import neither engine nor ladders."""
