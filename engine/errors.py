@@ -20,7 +20,7 @@ class ModelError(EngineError, ValueError):
     """A model file or tree is damaged, inconsistent or of an unknown version."""
 
 
-class DeviceUnavailable(EngineError, RuntimeError):
+class DeviceUnavailableError(EngineError, RuntimeError):
     """The device asked for is not here. There is no fallback."""
 
 

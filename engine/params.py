@@ -88,7 +88,9 @@ class Params(BaseModel):
     def _base_score_fits(self) -> Params:
         score = self.base_score
         if score is not None and self.objective == "logistic" and not 0 < score < 1:
-            raise ValueError(f"base_score {score} is a probability for 'logistic': it must lie strictly between 0 and 1")
+            raise ValueError(
+                f"base_score {score} is a probability for 'logistic': it must lie strictly between 0 and 1"
+            )
         if score is not None and self.objective == "poisson" and not score > 0:
             raise ValueError(f"base_score {score} is a mean count for 'poisson': it must be > 0")
         return self

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from engine.errors import DeviceUnavailable
+from engine.errors import DeviceUnavailableError
 
 if TYPE_CHECKING:
     from engine.dataset import Dataset
@@ -91,10 +91,12 @@ def open_backend(device: str, n_threads: int = 0) -> Backend:
 
     Raises
     ------
-    DeviceUnavailable
+    DeviceUnavailableError
         If the device is unknown to this build or cannot be opened here.
     """
     if device not in _BACKENDS:
-        raise DeviceUnavailable(f"device '{device}' is not available in this build; choose one of {', '.join(_BACKENDS)}")
+        raise DeviceUnavailableError(
+            f"device '{device}' is not available in this build; choose one of {', '.join(_BACKENDS)}"
+        )
     module, name = _BACKENDS[device]
     return getattr(import_module(module), name)(n_threads=n_threads)
