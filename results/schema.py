@@ -43,6 +43,7 @@ def _has_digest(passport: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,99}$")]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -67,7 +68,7 @@ class Row(BaseModel):
     division : {"perf", "quality"}
         Which figures may be cited: times, or the metric.
     ladder, rung, scale : str, str, float > 0
-        What was run, and the factor on its rows (1 is the full rung).
+        What was run, and the factor on its rows (1 is the full rung). The ladder also names its file.
     contender, growth, grower : str
         Who ran; the pair group it is compared in; the library's own name for that growth.
     library, version : str, str or None
@@ -106,7 +107,7 @@ class Row(BaseModel):
     dirty: bool
     release: Name
     division: Literal["perf", "quality"] = "perf"
-    ladder: Name
+    ladder: Slug
     rung: Name
     scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     contender: Name
