@@ -1,4 +1,4 @@
-"""The contract's arithmetic in NumPy: rounding, hash, exp, log and exact sums (contract §2, §4, §5). May import NumPy only.
+"""The contract's hash, exp, log and exact sums in NumPy (contract §2, §4, §5). May import NumPy only.
 
 Every function gives the same bits on every machine, because each is a fixed order of basic IEEE operations: nothing
 here calls the C library's exp or log, whose last bit differs from one host to the next, and no float sum depends on

@@ -7,8 +7,8 @@ the contract calls exact are NumPy int64 sums.
 Two conventions carry most of the code:
 
 - A node's rows are summed as *totals*: three int64, the quantised gradient, the quantised hessian and the row count.
-- Candidates are arrays of shape (feature, bin, side), where side 0 sends missing left and side 1 right. Reading such
-  an array in C order *is* the tie order of the contract, so ``argmax``, which returns the first of equals, settles ties.
+- Candidates are arrays of shape (feature, bin, side), where side 0 sends missing left and side 1 right. Such an array
+  read in C order *is* the tie order of the contract, so ``argmax``, which returns the first of equals, settles ties.
 """
 
 from __future__ import annotations
@@ -160,9 +160,8 @@ class ReferenceBackend:
         """Choose what splits now, within max_depth and max_leaves (contract §9)."""
         max_depth, max_leaves = self._params.max_depth, self._params.max_leaves
         room = max_leaves - self._leaves if max_leaves else len(self._open)
-        splittable = [
-            node for node in self._open if node.best is not None and (not max_depth or node.depth < max_depth)
-        ]
+        shallow = [node for node in self._open if not max_depth or node.depth < max_depth]
+        splittable = [node for node in shallow if node.best is not None]
         by_gain = sorted(splittable, key=lambda node: -node.best.gain)  # stable: equal gains keep the open order
         if choice == "every":
             self._planned = by_gain[:room]
@@ -215,7 +214,7 @@ class ReferenceBackend:
         return Node(rows, self._totals_of_row[rows].sum(axis=0), depth)
 
 
-# ---- cuts and bins (contract §3) ---------------------------------------------------------------------------------
+# ---- cuts and bins (contract §3) -------------------------------------------------------------------------------------
 
 
 def quantile_sample(n_rows: int) -> np.ndarray:
@@ -302,7 +301,7 @@ def bin_values(values: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), MISSING, np.searchsorted(cuts, values, side="right")).astype(np.int32)
 
 
-# ---- gradients and quantising (contract §5, §6) --------------------------------------------------------------------
+# ---- gradients and quantising (contract §5, §6) ----------------------------------------------------------------------
 
 
 def gradients(
@@ -403,7 +402,7 @@ def first_of_largest(gain: np.ndarray, feasible: np.ndarray) -> Split | None:
     return Split(int(feature), int(bin_), bool(side == 0), float(gain[feature, bin_, side]))
 
 
-# ---- growth (contract §9) ----------------------------------------------------------------------------------------------
+# ---- growth (contract §9) --------------------------------------------------------------------------------------------
 
 
 def find_common_split(frontier: Sequence[Node], scorer: Scorer) -> None:
@@ -439,7 +438,7 @@ def still_open(nodes: Sequence[Node], choice: Choice) -> list[Node]:
     return [member for node in nodes for member in (node.children or (node,))]
 
 
-# ---- partition, margins, the finished tree (contract §10, §11) -----------------------------------------------------------
+# ---- partition, margins, the finished tree (contract §10, §11) -------------------------------------------------------
 
 
 def goes_left(plane: ReferencePlane, rows: np.ndarray, split: Split) -> np.ndarray:
