@@ -1,9 +1,9 @@
 // The nanobind module engine._native.
-#include <nanobind/nanobind.h>
-
+#include "bindings.hpp"
 #include "semantics.cuh"
 
 NB_MODULE(_native, m) {
     m.def("contract_exp", &dyno::contract_exp);
     m.def("contract_log", &dyno::contract_log);
+    dyno::bind_fit(m);
 }

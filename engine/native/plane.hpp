@@ -1,11 +1,14 @@
 // A data set's bins as the native backend keeps them: row-major for histograms, column-major for partition.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "semantics.cuh"
@@ -17,6 +20,7 @@ class AlignedBytes {
 public:
     AlignedBytes() = default;
     explicit AlignedBytes(std::size_t size) : size_(size) {
+        if (size > std::numeric_limits<std::size_t>::max() - 127) throw std::bad_alloc();
         void* raw = std::aligned_alloc(64, (size + 127) / 64 * 64);  // 64 bytes of slack: vector loads may run over
         if (raw == nullptr) throw std::bad_alloc();
         data_.reset(static_cast<std::byte*>(raw));
@@ -43,10 +47,39 @@ struct Plane {
     AlignedBytes rows;              // n_rows x row_stride
     AlignedBytes columns;           // n_features x column_stride
 
+    // Storage for the bins, not yet filled. A row is padded so that it starts no more cache lines than it must and can
+    // be copied in whole vectors; what the padding holds is never looked at.
+    static Plane allocate(i64 n_rows, std::vector<i32> value_bins, bool wide) {
+        Plane plane;
+        plane.n_rows = n_rows;
+        plane.n_features = static_cast<i32>(value_bins.size());
+        plane.wide = wide;
+        plane.value_bins = std::move(value_bins);
+        const i64 width = wide ? 2 : 1;
+        plane.row_stride = padded_row(plane.n_features * width) / width;
+        plane.column_stride = (n_rows * width + 63) / 64 * 64 / width;
+        plane.rows = AlignedBytes(static_cast<std::size_t>(n_rows * plane.row_stride * width));
+        plane.columns = AlignedBytes(static_cast<std::size_t>(plane.n_features * plane.column_stride * width));
+        return plane;
+    }
+
     template <class Bin>
     const Bin* row(i64 i) const { return reinterpret_cast<const Bin*>(rows.data()) + i * row_stride; }
     template <class Bin>
+    Bin* row(i64 i) { return reinterpret_cast<Bin*>(rows.data()) + i * row_stride; }
+    template <class Bin>
     const Bin* column(i32 f) const { return reinterpret_cast<const Bin*>(columns.data()) + f * column_stride; }
+    template <class Bin>
+    Bin* column(i32 f) { return reinterpret_cast<Bin*>(columns.data()) + f * column_stride; }
+
+private:
+    // Bytes: a power of two up to half a cache line, above that a multiple of 32.
+    static i64 padded_row(i64 bytes) {
+        if (bytes > 32) return (bytes + 31) / 32 * 32;
+        i64 padded = 4;
+        while (padded < bytes) padded *= 2;
+        return padded;
+    }
 };
 
 }  // namespace dyno
