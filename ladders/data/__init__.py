@@ -1,0 +1,1 @@
+"""The data sets of the ladders: where they come from, how they are cached."""

@@ -1,0 +1,204 @@
+"""The one table that translates our knobs into each library's, and the check of what came back. May import pydantic only.
+
+Equal footing is decided here and nowhere else. Where a library has no such knob the table says `None`; where equal
+footing needs a setting that is not one of our knobs, it stands in `FOOTING` with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+Objective = Literal["squared_error", "logistic", "poisson"]
+
+
+class Knobs(BaseModel):
+    """What one fit is asked for, in our own names (see `engine.Params`); 0 is no limit for depth and leaves."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    objective: Objective
+    growth: Literal["depthwise", "leafwise", "levelwise"]
+    n_estimators: int
+    learning_rate: float
+    max_depth: int
+    max_leaves: int
+    max_bin: int
+    min_child_weight: float
+    min_samples_leaf: int
+    reg_lambda: float
+    random_state: int
+    n_threads: int
+
+
+Rule = tuple[str, Callable[[Any, Knobs], Any]] | None
+"""A library's own name, and its value from ours; None where the library has no such knob."""
+
+
+def _same(value: Any, knobs: Knobs) -> Any:
+    return value
+
+
+def _one_of(**values: str) -> Callable[[Any, Knobs], Any]:
+    return lambda value, knobs: values[value]
+
+
+def _leaves_or_full_depth(value: int, knobs: Knobs) -> int:
+    """These two take a leaf budget always: no limit is as many as the depth allows."""
+    return value or 2**knobs.max_depth
+
+
+def _depth_or_leaf_bound(value: int, knobs: Knobs) -> int:
+    """bonsai takes a depth always: a tree of n leaves is at most n - 1 deep."""
+    return value or knobs.max_leaves - 1
+
+
+TABLE: dict[str, dict[str, Rule]] = {
+    "objective": {
+        "engine": ("objective", _same),
+        "xgboost": (
+            "objective",
+            _one_of(squared_error="reg:squarederror", logistic="binary:logistic", poisson="count:poisson"),
+        ),
+        "lightgbm": ("objective", _one_of(squared_error="regression", logistic="binary", poisson="poisson")),
+        "catboost": ("loss_function", _one_of(squared_error="RMSE", logistic="Logloss", poisson="Poisson")),
+        "bonsai": ("dispatch.objective_name", _one_of(squared_error="mse", logistic="logloss", poisson="poisson")),
+    },
+    "growth": {
+        "engine": ("grower", _same),
+        "xgboost": ("grow_policy", _one_of(depthwise="depthwise", leafwise="lossguide")),
+        "lightgbm": None,  # grows best leaf first, always
+        "catboost": ("grow_policy", _one_of(levelwise="SymmetricTree")),
+        "bonsai": ("dispatch.grower_name", _same),
+    },
+    "n_estimators": {
+        "engine": ("n_estimators", _same),
+        "xgboost": ("num_boost_round", _same),
+        "lightgbm": ("num_iterations", _same),
+        "catboost": ("iterations", _same),
+        "bonsai": ("booster.n_iters", _same),
+    },
+    "learning_rate": {
+        "engine": ("learning_rate", _same),
+        "xgboost": ("learning_rate", _same),
+        "lightgbm": ("learning_rate", _same),
+        "catboost": ("learning_rate", _same),
+        "bonsai": ("booster.learning_rate", _same),
+    },
+    "max_depth": {
+        "engine": ("max_depth", _same),
+        "xgboost": ("max_depth", _same),
+        "lightgbm": ("max_depth", lambda value, knobs: value or -1),
+        "catboost": ("depth", _same),
+        "bonsai": ("tree.max_depth", _depth_or_leaf_bound),
+    },
+    "max_leaves": {
+        "engine": ("max_leaves", _same),
+        "xgboost": ("max_leaves", _same),
+        "lightgbm": ("num_leaves", _leaves_or_full_depth),
+        "catboost": None,  # a symmetric tree has 2^depth
+        "bonsai": ("tree.max_leaves", _leaves_or_full_depth),
+    },
+    "max_bin": {  # value bins; a missing bin, where there is one, comes on top for us, out of them for LightGBM
+        "engine": ("max_bin", _same),
+        "xgboost": ("max_bin", _same),
+        "lightgbm": ("max_bin", _same),
+        "catboost": ("border_count", lambda value, knobs: value - 1),  # counts the borders between bins
+        "bonsai": ("max_bin", _same),
+    },
+    "min_child_weight": {
+        "engine": ("min_child_weight", _same),
+        "xgboost": ("min_child_weight", _same),
+        "lightgbm": ("min_sum_hessian_in_leaf", _same),
+        "catboost": None,
+        "bonsai": ("tree.min_child_hess", _same),
+    },
+    "min_samples_leaf": {
+        "engine": ("min_samples_leaf", _same),
+        "xgboost": None,
+        "lightgbm": ("min_data_in_leaf", _same),
+        "catboost": None,  # its min_data_in_leaf is for Lossguide and Depthwise only
+        "bonsai": ("tree.min_data_in_leaf", _same),
+    },
+    "reg_lambda": {
+        "engine": ("reg_lambda", _same),
+        "xgboost": ("reg_lambda", _same),
+        "lightgbm": ("lambda_l2", _same),
+        "catboost": ("l2_leaf_reg", _same),
+        "bonsai": ("tree.lambda_l2", _same),
+    },
+    "random_state": {
+        "engine": ("random_state", _same),
+        "xgboost": ("seed", _same),
+        "lightgbm": ("seed", _same),
+        "catboost": ("random_seed", _same),
+        "bonsai": ("booster.random_seed", _same),
+    },
+    "n_threads": {
+        "engine": ("n_threads", _same),
+        "xgboost": ("nthread", _same),
+        "lightgbm": ("num_threads", _same),
+        "catboost": ("thread_count", _same),
+        "bonsai": ("parallel.n_threads", _same),
+    },
+}
+
+FOOTING: dict[str, dict[str, Any]] = {
+    "engine": {"device": "cpu"},
+    "xgboost": {"tree_method": "hist", "device": "cpu", "verbosity": 0},
+    "lightgbm": {
+        "device_type": "cpu",
+        "verbosity": -1,
+        "min_data_in_bin": 1,  # its default of 3 makes fewer bins than the others get
+        "feature_pre_filter": False,  # would drop columns by min_data_in_leaf before training
+        # enable_bundle and the choice of row- or column-wise histograms stay its own: they are its speed.
+    },
+    "catboost": {
+        "task_type": "CPU",
+        "logging_level": "Silent",
+        "allow_writing_files": False,
+        "boosting_type": "Plain",  # ordered boosting is another algorithm
+        "bootstrap_type": "No",  # every row in every tree, as for all
+        "random_strength": 0,  # its default adds noise to the scores
+        "score_function": "L2",  # its default is Cosine; the others choose by L2 gain
+        "leaf_estimation_method": "Newton",
+        "leaf_estimation_iterations": 1,  # one Newton step a leaf, as for all
+        "leaf_estimation_backtracking": "No",
+        "boost_from_average": True,  # off by default for Logloss; the others start from the mean
+    },
+    "bonsai": {},
+}
+
+
+def translate(library: str, knobs: Knobs) -> dict[str, Any]:
+    """The library's own parameters for our knobs, with what equal footing adds.
+
+    Raises
+    ------
+    KeyError
+        If the library does not take this objective or growth.
+    """
+    rules = ((rules[library], getattr(knobs, ours)) for ours, rules in TABLE.items())
+    asked = {rule[0]: rule[1](value, knobs) for rule, value in rules if rule is not None}
+    return {**FOOTING[library], **asked}
+
+
+def not_honoured(asked: Knobs, found: Mapping[str, JsonValue]) -> str | None:
+    """What a trained model did not honour, in words; None if nothing.
+
+    A budget may be left unused: shallower, fewer leaves or fewer bins than asked is fine, more is not. A knob that the
+    model does not show is None in `found` and cannot be judged.
+    """
+    exact = ("objective", "growth", "n_estimators", "reg_lambda", "min_child_weight", "min_samples_leaf", "n_threads")
+    broken = [name for name in exact if found.get(name) not in (None, getattr(asked, name))]
+    rate = found.get("learning_rate")
+    if rate is not None and abs(rate - asked.learning_rate) > 1e-6 * asked.learning_rate:  # libraries keep a float32
+        broken.append("learning_rate")
+    for name in ("max_depth", "max_leaves", "max_bin"):
+        limit, value = getattr(asked, name), found.get(name)
+        if limit and value is not None and value > limit:
+            broken.append(name)
+    told = (f"{name} asked {getattr(asked, name)}, found {found[name]}" for name in broken)
+    return "knobs not honoured: " + ", ".join(told) if broken else None

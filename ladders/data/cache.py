@@ -1,0 +1,115 @@
+"""Tasks on disk: made once, checked by content hash, written atomically. May import the data modules beside it.
+
+One task is one folder: four ``.npy`` files and ``task.json`` with the hash. A folder appears under its name only when it
+is complete, so a killed run leaves nothing half-written to be believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock
+from platformdirs import user_cache_path
+
+from ladders.data.sources import SOURCES, check_options
+from ladders.data.task import ARRAYS, Task
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A task on disk: its folder and the hash of what is in it."""
+
+    folder: Path
+    digest: str
+
+    def load(self) -> Task:
+        """Read the arrays into memory; not mapped, because page faults would be charged to whoever trains first.
+
+        Raises
+        ------
+        OSError, ValueError
+            If the files are gone, damaged, or no longer those the hash was taken of.
+        """
+        described = json.loads((self.folder / "task.json").read_text())
+        if described["digest"] != self.digest:
+            raise ValueError(f"{self.folder} now holds {described['digest'][:12]}, not {self.digest[:12]}: run again")
+        arrays = {name: np.load(self.folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS}
+        return Task(**arrays, feature_names=tuple(described["feature_names"]))
+
+
+def cache_folder() -> Path:
+    """``DYNO_CACHE_DIR``, else the platform's cache directory for gbt-dyno."""
+    chosen = os.environ.get("DYNO_CACHE_DIR")
+    return Path(chosen) if chosen else user_cache_path("gbt-dyno", appauthor=False)
+
+
+def prepare(source: str, options: dict[str, Any], scale: float = 1.0) -> Stored:
+    """The task on disk, made now if it is not there or if its bytes do not match its hash.
+
+    Parameters
+    ----------
+    source : str
+        A name in `SOURCES`.
+    options : dict
+        The source's own options.
+    scale : float in (0, 1]
+        Share of the rows.
+
+    Raises
+    ------
+    ValueError
+        For an unknown source, option or scale.
+    OSError
+        If the cache cannot be written; names the directory and the variable that moves it.
+    """
+    check_options(source, options)
+    if not 0 < scale <= 1:
+        raise ValueError(f"scale {scale} must be in (0, 1]: it shrinks the rows of a rung")
+    folder = cache_folder() / f"{source}-{_recipe(source, options, scale)[:16]}"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_suffix(".lock")):
+            return _verified(folder) or _make(folder, source, options, scale)
+    except OSError as error:
+        raise OSError(
+            f"cannot keep data in {folder.parent} ({error}); set DYNO_CACHE_DIR to a writable directory"
+        ) from error
+
+
+def _recipe(source: str, options: dict[str, Any], scale: float) -> str:
+    """Hash of everything that decides the bytes, the generating code included: an edit makes the data anew."""
+    code = inspect.getsource(SOURCES[source].module)
+    return hashlib.sha256(json.dumps([source, options, scale, code], sort_keys=True).encode()).hexdigest()
+
+
+def _verified(folder: Path) -> Stored | None:
+    try:
+        stored = Stored(folder, json.loads((folder / "task.json").read_text())["digest"])
+        return stored if stored.load().digest() == stored.digest else None
+    except (OSError, ValueError, KeyError, TypeError, EOFError):
+        return None
+
+
+def _make(folder: Path, source: str, options: dict[str, Any], scale: float) -> Stored:
+    task = SOURCES[source].make(scale=scale, **options)
+    described = {"digest": task.digest(), "source": source, "options": options, "scale": scale}
+    described["feature_names"] = list(task.feature_names)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        for name in ARRAYS:
+            np.save(draft / f"{name}.npy", getattr(task, name))
+        (draft / "task.json").write_text(json.dumps(described, indent=1))
+        shutil.rmtree(folder, ignore_errors=True)
+        draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return Stored(folder, described["digest"])

