@@ -212,8 +212,10 @@ class Model:
 
 
 def _carried_names(X: Any) -> tuple[str, ...] | None:
-    """The column names of a Table, DataFrame or Columns; None for arrays and for labels that are no text."""
-    for attribute in ("names", "column_names", "columns"):
+    """The column names of a DataFrame, Table or Columns; None for arrays and for labels that are no text."""
+    if isinstance(X, Columns):
+        return X.names
+    for attribute in ("columns", "column_names"):
         names = getattr(X, attribute, None)
         if names is not None and all(isinstance(name, str) for name in names):
             return tuple(names)
