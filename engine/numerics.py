@@ -133,7 +133,8 @@ def exact_sum(values: np.ndarray) -> float:
         raise ValueError(f"exact_sum: value {values[row]} at index {row}; every value must be finite")
     exponent = (60 - values.size.bit_length()) - floor_log2(largest) if largest > 0.0 else 0
     total = np.rint(np.ldexp(values, exponent)).astype(np.int64).sum()
-    return float(np.ldexp(np.float64(total), -exponent))
+    with np.errstate(over="ignore"):  # a sum beyond the doubles is infinite
+        return float(np.ldexp(np.float64(total), -exponent))
 
 
 def exact_mean(values: np.ndarray, weight: np.ndarray | None = None) -> float:
