@@ -36,7 +36,7 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
         JSON values; the keys ``digest`` and ``version`` are added here.
     arrays : dict of str to ndarray
     """
-    text = json.dumps({"digest": _UNSIGNED, "version": VERSION, **header}, separators=(",", ":"))
+    text = json.dumps({"digest": _UNSIGNED, "version": VERSION, **header}, separators=(",", ":"), allow_nan=False)
     unsigned = safetensors.numpy.save(arrays, {HEADER_KEY: text})
     # The first 64 zeros of a file are the digest's: it comes first in the header, before any text of the user's.
     return unsigned.replace(_UNSIGNED.encode(), hashlib.sha256(unsigned).hexdigest().encode(), 1)
