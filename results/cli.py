@@ -1,0 +1,194 @@
+"""``dyno standings`` and ``dyno results``: what was measured, and who stands where. May import results, typer and rich.
+
+Exit codes: 0 done; 1 damaged or unwritable rows; 2 usage; 3 no rows to stand on.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from results import plots, publish, render
+from results.schema import Row, json_schema
+from results.standings import standings as rank
+from results.store import Content, Stored, StoreError, local_store, records_store
+
+DAMAGED, USAGE, NOTHING = 1, 2, 3
+
+TERMINAL_WIDTH = 132
+"""Columns of a table that goes into a file or a log, where nobody has a window to measure."""
+
+results_app = typer.Typer(help="The measured rows: list, show, check, publish.", no_args_is_help=True)
+
+Ladder = Annotated[str | None, typer.Option("--ladder", help="Only this ladder, for example flights.")]
+Release = Annotated[str | None, typer.Option("--release", help="Only rows of this release, for example 0.1.0.")]
+Published = Annotated[bool, typer.Option("--published", help="Read results/records instead of the local rows.")]
+
+
+def standings(
+    ladder: Ladder = None,
+    release: Release = None,
+    scale: Annotated[float | None, typer.Option(help="Only rows of this scale; else the newest decides.")] = None,
+    published: Published = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the page and plots go. [default: results/local/standings]")
+    ] = None,
+) -> None:
+    """Who stands where: a table, a page (standings.md) and a plot (standings.svg, standings.png).
+
+    Example: dyno standings --ladder flights
+    """
+    content = _read(published, ladder)
+    chosen = [row for row in content.rows if release in (None, row.release) and scale in (None, row.scale)]
+    if not chosen:
+        _nothing(ladder, f"{len(content.rows)} rows, none of this release and scale" if content.rows else "no rows")
+    found = rank(chosen)
+    paths = _save(found, out or local_store().directory / "standings")
+    if as_json:
+        typer.echo(
+            json.dumps({**render.to_values(found), "files": [str(path) for path in paths]}, allow_nan=False, indent=2)
+        )
+    else:
+        render.to_terminal(found, _console())
+        for path in paths:
+            typer.echo(path)
+    if not found.measured_anything:
+        _nothing(ladder, "no row has status ok")
+
+
+@results_app.command("list")
+def list_rows(ladder: Ladder = None, release: Release = None, published: Published = False) -> None:
+    """One line a row, in file order.
+
+    Example: dyno results list --ladder flights
+    """
+    rows = [stored for stored in _read(published, ladder).stored if release in (None, stored.row.release)]
+    if not rows:
+        _nothing(ladder, "no rows")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("row", "time", "commit", "rung", "scale", "contender", "repeat", "status", "train s", "value"):
+        table.add_column(heading, no_wrap=True)
+    for stored in rows:
+        table.add_row(*(escape(cell) for cell in _listed(stored)))
+    _console().print(table)
+
+
+@results_app.command()
+def show(
+    row: Annotated[str, typer.Argument(help="A row as 'dyno results list' names it: ladder:line.")],
+    published: Published = False,
+) -> None:
+    """One row in full.
+
+    Example: dyno results show flights:12
+    """
+    ladder, _, line = row.rpartition(":")
+    for stored in _read(published, ladder or None).stored:
+        if stored.path.stem == ladder and str(stored.line) == line:
+            typer.echo(json.dumps(json.loads(stored.text), indent=2))
+            return
+    _fail(f"no row '{row}'; name it as 'dyno results list' does: ladder:line", USAGE)
+
+
+@results_app.command()
+def check(published: Published = False) -> None:
+    """Read every line against the schema; exit code 1 if any is no row.
+
+    Example: dyno results check --published
+    """
+    content = _read(published, None)
+    typer.echo(f"{len(content.rows)} rows, {len(content.problems)} damaged lines")
+    raise typer.Exit(DAMAGED if content.problems else 0)
+
+
+@results_app.command()
+def schema() -> None:
+    """The row as JSON Schema."""
+    typer.echo(json.dumps(json_schema(), indent=2))
+
+
+@results_app.command("publish")
+def publish_rows(
+    ladder: Ladder = None,
+    release: Release = None,
+    commit: Annotated[str | None, typer.Option(help="Only rows of this commit (any unique beginning).")] = None,
+    dirty: Annotated[bool, typer.Option("--dirty", help="Also rows measured on a changed tree.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be published; write nothing.")] = False,
+) -> None:
+    """Copy local rows into results/records, which is under version control; a row already there is not copied again.
+
+    Rows of every status go along: a loss or a failure is a result.
+
+    Example: dyno results publish --ladder flights --release 0.1.0
+    """
+    content = _read(False, ladder)
+    try:
+        chosen = publish.choose(content.stored, records_store(), release=release, commit=commit, dirty=dirty)
+        if not plan:
+            publish.copy(chosen.rows, records_store())
+    except StoreError as error:
+        _fail(str(error), DAMAGED)
+    typer.echo(f"{len(chosen.rows)} rows {'would be ' if plan else ''}published to {records_store().directory}")
+    for reason, count in sorted(chosen.left_out.items()):
+        typer.echo(f"{count} left out: {reason}")
+    if not content.rows:
+        _nothing(ladder, "no rows")
+
+
+def _read(published: bool, ladder: str | None) -> Content:
+    try:
+        content = (records_store() if published else local_store()).read(ladder)
+    except StoreError as error:
+        _fail(str(error), DAMAGED)
+    for problem in content.problems:
+        typer.secho(f"not a row: {problem}", err=True, fg=typer.colors.YELLOW)
+    return content
+
+
+def _save(found, directory: Path) -> list[Path]:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        page = directory / "standings.md"
+        page.write_text(render.to_markdown(found), encoding="utf-8")
+        return [page, *plots.save_plots(found, directory)]
+    except OSError as error:
+        _fail(
+            f"cannot write the standings to {directory}: {error.strerror or error}; choose another with --out", DAMAGED
+        )
+
+
+def _listed(stored: Stored) -> tuple[str, ...]:
+    row: Row = stored.row
+    return (
+        f"{stored.path.stem}:{stored.line}",
+        f"{row.ts:%Y-%m-%d %H:%M}",
+        (row.commit or "unknown")[:7] + ("+" if row.dirty else ""),
+        row.rung,
+        f"{row.scale:g}",
+        row.contender,
+        str(row.repeat),
+        row.status if row.valid else f"{row.status}, invalid: {row.invalid_reason}",
+        render.NOT_MEASURED if row.train_s is None else f"{row.train_s:.3g}",
+        render.NOT_MEASURED if row.value is None else f"{row.metric} {row.value:.5g}",
+    )
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=TERMINAL_WIDTH)
+
+
+def _nothing(ladder: str | None, why: str) -> NoReturn:
+    _fail(f"nothing to stand on: {why}; measure with: dyno ladder run {ladder or 'flights'}", NOTHING)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    typer.secho(message, err=True, fg=typer.colors.RED)
+    raise typer.Exit(code)
