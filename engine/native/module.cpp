@@ -6,4 +6,5 @@ NB_MODULE(_native, m) {
     m.def("contract_exp", &dyno::contract_exp);
     m.def("contract_log", &dyno::contract_log);
     dyno::bind_fit(m);
+    dyno::bind_ingest(m);
 }

@@ -1,0 +1,217 @@
+// Quantile cuts (contract §3): distinct values of every feature, or the weighted quantiles of a sample of rows.
+#include <algorithm>
+#include <numeric>
+
+#include "guarded.hpp"
+#include "ingest.hpp"
+#include "ingest_sort.hpp"
+
+namespace dyno {
+namespace {
+
+constexpr i64 SAMPLE_ROWS = 1 << 18;
+constexpr u64 SAMPLE_SEED = 0x63757473;
+
+// The rows that quantiles are taken from.
+struct Sample {
+    i64 count;
+    std::vector<i64> rows;     // empty: all of them
+    std::vector<u32> weights;  // empty: 1 each
+
+    i64 row(i64 i) const { return rows.empty() ? i : rows[i]; }
+};
+
+struct FeatureCuts {
+    std::vector<double> values;
+    i32 value_bins = 0;
+};
+
+Sample draw_sample(i64 n_rows, const float* weight) {
+    Sample sample{std::min(n_rows, SAMPLE_ROWS), {}, {}};
+    if (n_rows > SAMPLE_ROWS) {
+        sample.rows.resize(SAMPLE_ROWS);
+        for (i64 k = 0; k < SAMPLE_ROWS; ++k) {
+            const i64 low = k * n_rows / SAMPLE_ROWS, high = (k + 1) * n_rows / SAMPLE_ROWS;
+            sample.rows[k] = low + static_cast<i64>(counter_hash(SAMPLE_SEED, k, 0) % static_cast<u64>(high - low));
+        }
+    }
+    if (weight != nullptr) {
+        const double scale = power_of_two(quantise_exponent(*std::max_element(weight, weight + n_rows)));
+        sample.weights.resize(sample.count);
+        for (i64 i = 0; i < sample.count; ++i) {
+            sample.weights[i] = static_cast<u32>(quantise_hessian(weight[sample.row(i)], scale));
+        }
+    }
+    return sample;
+}
+
+double midpoint(double a, double b) {
+    const double middle = 0.5 * a + 0.5 * b;
+    return a < middle && middle <= b ? middle : b;
+}
+
+// One bin a value.
+template <class Key>
+FeatureCuts cuts_between_all(const std::vector<Key>& distinct) {
+    FeatureCuts cuts;
+    for (std::size_t i = 1; i < distinct.size(); ++i) {
+        cuts.values.push_back(midpoint(value_of(distinct[i - 1]), value_of(distinct[i])));
+    }
+    cuts.value_bins = static_cast<i32>(distinct.size());
+    return cuts;
+}
+
+// Each bin takes the share nearest to an even split of what is left.
+template <class Key>
+FeatureCuts quantile_cuts(const std::vector<Key>& distinct, const std::vector<i64>& cumulative, i64 max_bin) {
+    FeatureCuts cuts;
+    cuts.values.reserve(max_bin - 1);
+    const i64 total = cumulative.back();
+    i64 base = 0;
+    auto start = cumulative.begin();
+    for (i64 bins = max_bin; bins > 1; --bins) {
+        const i64 rest = total - base;
+        auto it = std::partition_point(start, cumulative.end(), [&](i64 c) { return (c - base) * bins < rest; });
+        if (it > start && (*it - base) * bins - rest > rest - (*(it - 1) - base) * bins) --it;
+        if (it + 1 == cumulative.end()) break;
+        const auto i = it - cumulative.begin();
+        cuts.values.push_back(midpoint(value_of(distinct[i]), value_of(distinct[i + 1])));
+        base = *it;
+        start = it + 1;
+    }
+    cuts.value_bins = static_cast<i32>(cuts.values.size()) + 1;
+    return cuts;
+}
+
+template <class Key>
+FeatureCuts choose_cuts(const std::vector<Key>& distinct, const std::vector<i64>& cumulative, i64 max_bin) {
+    if (static_cast<i64>(distinct.size()) <= max_bin) return cuts_between_all(distinct);
+    return quantile_cuts(distinct, cumulative, max_bin);
+}
+
+// The features of one group, one after the other: `Item` is a key, alone or with its row's weight.
+template <class Value, class Item>
+class GroupCutter {
+    using Key = KeyOf<Value>;
+
+public:
+    GroupCutter(const Column* columns, int n_columns, i64 n_rows, const Sample& sample, i64 max_bin)
+        : columns_(columns), n_columns_(n_columns), n_rows_(n_rows), sample_(sample), max_bin_(max_bin) {}
+
+    void run(FeatureCuts* out) {
+        std::vector<int> many = count_distinct(out);
+        if (many.empty()) return;
+        std::vector<Column> crowded;
+        for (const int f : many) crowded.push_back(columns_[f]);
+        const i64 count = sample_.count;
+        std::vector<Key> keys(many.size() * count);
+        load_keys<Value>(crowded.data(), static_cast<int>(crowded.size()), count,
+                         [this](i64 i) { return sample_.row(i); }, keys.data(), count);
+        items_.resize(count);
+        spare_.resize(count);
+        for (std::size_t j = 0; j < many.size(); ++j) out[many[j]] = cut_sampled(keys.data() + j * count);
+    }
+
+private:
+    // Cuts the features that have at most max_bin values, and returns the others.
+    std::vector<int> count_distinct(FeatureCuts* out) {
+        std::vector<DistinctKeys<Key>> seen(n_columns_, DistinctKeys<Key>(max_bin_));
+        std::vector<int> few(n_columns_), many;
+        std::iota(few.begin(), few.end(), 0);
+        std::vector<Column> open(columns_, columns_ + n_columns_);
+        alignas(64) Key tile[GROUP_FEATURES * TILE_ROWS];
+        for (i64 begin = 0; begin < n_rows_ && !few.empty(); begin += TILE_ROWS) {
+            const i64 count = std::min<i64>(TILE_ROWS, n_rows_ - begin);
+            load_tile<Value>(open.data(), static_cast<int>(open.size()), begin, count, tile);
+            for (std::size_t j = few.size(); j-- > 0;) {
+                if (seen[few[j]].add(tile + j * TILE_ROWS, count, MISSING_KEY<Key>)) continue;
+                many.push_back(few[j]);
+                few.erase(few.begin() + j);
+                open.erase(open.begin() + j);
+            }
+        }
+        for (const int f : few) {
+            std::vector<Key> distinct = seen[f].keys();
+            std::sort(distinct.begin(), distinct.end());
+            out[f] = cuts_between_all(distinct);
+        }
+        std::sort(many.begin(), many.end());
+        return many;
+    }
+
+    FeatureCuts cut_sampled(const Key* keys) {
+        std::size_t present = 0;
+        for (i64 i = 0; i < sample_.count; ++i) {
+            if (keys[i] == MISSING_KEY<Key>) continue;
+            if constexpr (std::is_same_v<Item, Key>) items_[present++] = keys[i];
+            else items_[present++] = {keys[i], sample_.weights[i]};
+        }
+        const Item* sorted = radix_sort(items_.data(), spare_.data(), present);
+        distinct_.clear();
+        cumulative_.clear();
+        i64 sum = 0;
+        for (std::size_t i = 0; i < present; ++i) {
+            if constexpr (std::is_same_v<Item, Key>) sum += 1;
+            else sum += sorted[i].weight;
+            const Key key = key_of(sorted[i]);
+            if (distinct_.empty() || distinct_.back() != key) {
+                distinct_.push_back(key);
+                cumulative_.push_back(sum);
+            } else {
+                cumulative_.back() = sum;
+            }
+        }
+        return choose_cuts(distinct_, cumulative_, max_bin_);
+    }
+
+    const Column* columns_;
+    int n_columns_;
+    i64 n_rows_;
+    const Sample& sample_;
+    i64 max_bin_;
+    std::vector<Item> items_, spare_;
+    std::vector<Key> distinct_;
+    std::vector<i64> cumulative_;
+};
+
+template <class Value>
+void cut_group(const Column* columns, int n_columns, i64 n_rows, const Sample& sample, i64 max_bin, FeatureCuts* out) {
+    using Key = KeyOf<Value>;
+    if (sample.weights.empty()) GroupCutter<Value, Key>(columns, n_columns, n_rows, sample, max_bin).run(out);
+    else GroupCutter<Value, WeightedKey<Key>>(columns, n_columns, n_rows, sample, max_bin).run(out);
+}
+
+Cuts join(const std::vector<FeatureCuts>& features) {
+    Cuts cuts;
+    cuts.offsets.push_back(0);
+    for (const FeatureCuts& feature : features) {
+        cuts.values.insert(cuts.values.end(), feature.values.begin(), feature.values.end());
+        cuts.offsets.push_back(static_cast<i64>(cuts.values.size()));
+        cuts.value_bins.push_back(feature.value_bins);
+    }
+    return cuts;
+}
+
+}  // namespace
+
+Cuts find_cuts(const std::vector<Column>& columns, i64 n_rows, const float* weight, i64 max_bin, int n_threads) {
+    FloatingPointMode mode;
+    const i64 n_features = static_cast<i64>(columns.size());
+    const int workers = worker_count(n_threads, n_features);
+    // A few groups a worker, so that none waits long for the last.
+    const int limit = static_cast<int>(std::clamp<i64>(n_features / (4 * workers), 1, GROUP_FEATURES));
+    const std::vector<Group> groups = make_groups(columns, limit);
+    const Sample sample = draw_sample(n_rows, weight);
+    std::vector<FeatureCuts> features(n_features);
+    Team team(workers);
+    run_guarded(team, static_cast<i64>(groups.size()), [&](i64 task, int) {
+        const Group group = groups[task];
+        const Column* first = columns.data() + group.first;
+        FeatureCuts* out = features.data() + group.first;
+        if (first->is_double) cut_group<double>(first, group.count, n_rows, sample, max_bin, out);
+        else cut_group<float>(first, group.count, n_rows, sample, max_bin, out);
+    });
+    return join(features);
+}
+
+}  // namespace dyno
