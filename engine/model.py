@@ -199,11 +199,12 @@ class Model:
 
     def _columns(self, X: Any) -> Columns | None:
         """The rows to predict, checked against the model's features; None if there are none."""
-        names = _carried_names(X)
         shape = getattr(X, "shape", ())
-        empty = len(shape) == 2 and shape[0] == 0
-        columns = None if empty else X if isinstance(X, Columns) else Columns.of(X)
-        n_features = shape[1] if empty else len(columns.names)
+        if len(shape) == 2 and shape[0] == 0:
+            columns, n_features, names = None, shape[1], _names_of_empty(X)
+        else:
+            columns = X if isinstance(X, Columns) else Columns.of(X)
+            n_features, names = len(columns), columns.names if columns.named else None
         if n_features != self.n_features:
             raise DataError(f"X has {n_features} features, but the model expects {self.n_features}")
         if names is not None and names != self.feature_names:
@@ -211,10 +212,8 @@ class Model:
         return columns
 
 
-def _carried_names(X: Any) -> tuple[str, ...] | None:
-    """The column names of a DataFrame, Table or Columns; None for arrays and for labels that are no text."""
-    if isinstance(X, Columns):
-        return X.names
+def _names_of_empty(X: Any) -> tuple[str, ...] | None:
+    """The names that a DataFrame or Table without rows carries; `Columns` takes none that is empty."""
     for attribute in ("columns", "column_names"):
         names = getattr(X, attribute, None)
         if names is not None and all(isinstance(name, str) for name in names):
