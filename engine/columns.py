@@ -1,6 +1,6 @@
-"""A table of features as float columns, borrowed from NumPy, pandas, pyarrow or polars. May import the native module, NumPy, pyarrow and errors.
+"""A table of features as float columns. May import the native module, NumPy, pyarrow and errors.
 
-pyarrow is imported only for tables that are its own or pass through it (polars, pandas extension types).
+The columns are borrowed from NumPy, pandas, pyarrow or polars wherever they hold floats. pyarrow is imported only for tables that are its own or pass through it (polars, pandas extension types).
 """
 
 from __future__ import annotations

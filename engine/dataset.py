@@ -1,4 +1,4 @@
-"""Training data: features, labels, weights and their bins, made once and used by many fits. May import columns, cuts and backends."""
+"""Features, labels, weights and their bins, made once for many fits. May import columns, cuts, backends and errors."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@
 namespace dyno {
 
 void bind_ingest(nanobind::module_& m);
+void bind_predict(nanobind::module_& m);
 void bind_fit(nanobind::module_& m);
 
 }  // namespace dyno

@@ -7,4 +7,5 @@ NB_MODULE(_native, m) {
     m.def("contract_log", &dyno::contract_log);
     dyno::bind_fit(m);
     dyno::bind_ingest(m);
+    dyno::bind_predict(m);
 }

@@ -1,0 +1,59 @@
+"""Margins and leaves of rows under a forest (contract §10). May import the native module, columns, forest, errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine import _native
+from engine.errors import DataError
+
+if TYPE_CHECKING:
+    from engine.columns import Columns
+    from engine.forest import Forest
+
+
+def predict_margins(columns: Columns, forest: Forest, base_margin: np.float32, n_threads: int = 0) -> np.ndarray:
+    """Add the trees' leaf values to the base margin, in float32, tree after tree.
+
+    Parameters
+    ----------
+    columns : Columns
+        The features the forest was trained on, in that order.
+    forest : Forest
+    base_margin : float32
+    n_threads : int
+        0 is as many as this process may use. Never changes a bit.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_rows,)
+
+    Raises
+    ------
+    DataError
+        If a tree splits on a feature that `columns` does not have.
+    """
+    _check_features(columns, forest)
+    return _native.predict_margins(columns.arrays, forest, float(base_margin), n_threads)
+
+
+def predict_leaf(columns: Columns, forest: Forest, n_threads: int = 0) -> np.ndarray:
+    """Find the leaf that each row ends in, tree by tree; parameters and errors as for `predict_margins`.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_rows, n_trees)
+        Node index within the tree.
+    """
+    _check_features(columns, forest)
+    return _native.predict_leaves(columns.arrays, forest, n_threads)
+
+
+def _check_features(columns: Columns, forest: Forest) -> None:
+    used = int(forest.feature.max(initial=-1)) + 1
+    if used > len(columns):
+        raise DataError(
+            f"X has {len(columns)} columns, but the trees split on {used}: give the columns the model was trained on"
+        )
