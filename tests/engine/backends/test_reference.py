@@ -172,6 +172,22 @@ def test_a_budget_of_three_goes_to_the_larger_gain(grower):
     assert tree.gain.tolist() == [3600 / 2, 0, 100, 0, 0]
 
 
+def test_leafwise_prefers_the_older_of_two_equal_leaves():
+    # The left half splits first and leaves the pair -101, -99, whose gain is that of 99, 101: (1^2 + 1^2) / 2 = 1.
+    tree = grow(plane_of([1, 2, 3, 4, 5]), [101, 99, 50, -99, -101], grower="leafwise", max_leaves=4)
+    assert tree.bin.tolist() == [2, 1, 3, -1, -1, -1, -1]
+    assert tree.gain[2] == 1.0
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+@pytest.mark.parametrize("max_leaves", range(1, 9))
+def test_max_leaves_bounds_the_whole_tree(grower, max_leaves):
+    plane, label = plane_of(range(8)), [0, 1, 4, 9, 16, 25, 36, 49]
+    leaves = grow(plane, label, grower=grower, max_depth=0, max_leaves=max_leaves).leaf.sum()
+    # Each levelwise cut of a single feature falls into one node and adds one leaf.
+    assert leaves == max_leaves
+
+
 def test_levelwise_refuses_a_level_past_the_budget():
     plane, label = chain_of_gains()
     # The second level's best cut splits one node only (bin 2, gain 100) and fits in three leaves, not in two.
@@ -189,6 +205,13 @@ def test_levelwise_splits_a_node_at_a_loss_when_the_level_gains():
     # Left: (30^2 + 10^2 - 40^2 / 2) / 2 - 1 = 99. Right: (20^2 + 20^2 - 40^2 / 2) / 2 - 1 = -1.
     assert tree.feature.tolist() == [0, 1, 1, -1, -1, -1, -1]
     assert tree.gain.tolist()[1:3] == [99.0, -1.0]
+
+
+def test_levelwise_pays_gamma_for_each_node_it_splits():
+    # The second level gains 100 on the left and 0 on the right, and 100 is less than twice 60.
+    plane, label = plane_of([0, 0, 1, 1], [0, 1, 0, 1]), [30, 10, -20, -20]
+    assert len(grow(plane, label, grower="levelwise", gamma=60.0)) == 3
+    assert len(grow(plane, label, grower="depthwise", gamma=60.0)) == 5
 
 
 def test_depthwise_stops_at_the_loss_that_levelwise_takes():
@@ -225,6 +248,11 @@ def test_weight_counts_as_so_many_rows_for_min_child_weight_but_not_for_min_samp
     plane, label, weight = plane_of([1, 2]), [9, 0], [4, 4]
     assert grow(plane, label, weight=weight, min_child_weight=4.0).cover.tolist() == [8.0, 4.0, 4.0]
     assert len(grow(plane, label, weight=weight, min_samples_leaf=2)) == 1
+
+
+def test_a_hessian_too_small_for_the_grid_still_counts_as_one_step():
+    tree = grow(plane_of([1, 2]), [1, 2], weight=[1.0, 2.0**-40])
+    assert tree.cover.tolist() == [1 + 2.0**-27, 1.0, 2.0**-27]
 
 
 # ---- ties and missing values -------------------------------------------------------------------------------------
@@ -308,6 +336,11 @@ def test_no_gradient_is_infinite_and_no_hessian_quantises_to_zero(objective, row
     assert (h >= 0).all()
 
 
+def test_a_certain_probability_keeps_a_hessian():
+    _, h = gradients("logistic", np.array([200, -200], np.float32), np.array([1, 1], np.float32), None)
+    assert h.tolist() == [np.float32(1e-16)] * 2
+
+
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
 def test_quantised_values_fill_28_bits_and_no_more(values):
     values = np.array(values, np.float32)
@@ -351,6 +384,15 @@ def test_a_heavy_value_does_not_eat_its_neighbours_bins():
     counts = np.array([1, 1, 10, 1, 1])
     assert last_values_of_bins(counts.cumsum(), 3) == [1, 2]
     assert cuts_of(np.repeat([1.0, 2.0, 3.0, 4.0, 5.0], counts), max_bin=3).tolist() == [2.5, 3.5]
+
+
+def test_of_two_shares_as_near_to_even_the_bin_takes_the_larger():
+    # Counts 1 2 1 for two bins of 2 each: 1 is as near as 3.
+    assert last_values_of_bins(np.array([1, 3, 4]), 2) == [1]
+
+
+def test_no_cut_is_a_negative_zero():
+    assert not np.signbit(cuts_of([-5e-324, -0.0])).any()
 
 
 def test_weights_move_the_quantiles_as_repeated_rows_do():
@@ -410,6 +452,6 @@ def test_a_plane_serves_many_fits():
 
 def test_eval_margins_are_the_callers_own():
     backend = fit(SIX, GRADIENTS, eval_planes=[SIX])
-    kept = backend.eval_margins(0)
+    kept = backend.eval_margins(0).copy()
     backend.eval_margins(0)[:] = 99
     np.testing.assert_array_equal(backend.eval_margins(0), kept)
