@@ -1,7 +1,4 @@
-"""A table of features as float columns. May import the native module, NumPy, pyarrow and errors.
-
-The columns are borrowed from NumPy, pandas, pyarrow or polars wherever they hold floats. pyarrow is imported only for tables that are its own or pass through it (polars, pandas extension types).
-"""
+"""Features as float columns, named and checked. May import the native module, NumPy, tables and errors."""
 
 from __future__ import annotations
 
@@ -13,12 +10,13 @@ import numpy as np
 
 from engine import _native
 from engine.errors import DataError
+from engine.tables import Part, take_apart
 
 EXACT_INTEGER = 2**53
 """The largest magnitude up to which float64 holds every integer."""
 
 MAX_ROWS = 2**31 - 1
-"""Rows are numbered by int32 inside the backends."""
+"""Backends number rows by int32."""
 
 _REMEDIES = {
     "O": "holds Python objects: encode it as numbers",
@@ -27,7 +25,7 @@ _REMEDIES = {
     "T": "holds strings: encode it as numbers",
     "M": "holds dates: encode them as numbers, for instance days since a reference date",
     "m": "holds durations: encode them as numbers, for instance seconds",
-    "c": "is complex: pass the real and imaginary parts as two columns",
+    "c": "is complex: pass the real and the imaginary part as two columns",
     "V": "is a structured type: pass its fields as columns",
 }
 
@@ -39,8 +37,8 @@ class Columns:
     Attributes
     ----------
     arrays : tuple of ndarray
-        One a feature, each one-dimensional float32 or float64 of any stride. Floating-point NumPy input is viewed, not
-        copied: change it later and you change what is trained on.
+        One a feature, each one-dimensional float32 or float64 of any stride, NaN where a value is missing.
+        Floating-point input is viewed, not copied: change it later and you change what is trained on.
     names : tuple of str
         Unique.
     named : bool
@@ -50,11 +48,6 @@ class Columns:
     arrays: tuple[np.ndarray, ...]
     names: tuple[str, ...]
     named: bool
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.arrays[0])
 
     @classmethod
     def of(cls, X: Any, names: Sequence[str] | None = None) -> Columns:
@@ -74,126 +67,61 @@ class Columns:
         """
         return Table.of(X, names).columns()
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.arrays[0])
+
     def __len__(self) -> int:
         return len(self.arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table taken apart but not yet looked at: so that rows of weight zero can leave before anything is checked.
+    """Named columns that nobody has looked into yet: so that rows of weight zero can leave before anything is checked.
 
     Attributes
     ----------
-    parts : tuple
-        One a feature: a NumPy array (masked ones included) or a pyarrow ChunkedArray.
+    parts : tuple of Part
+        One a feature.
     names, named
         As in `Columns`.
     """
 
-    parts: tuple[Any, ...]
+    parts: tuple[Part, ...]
     names: tuple[str, ...]
     named: bool
 
     @classmethod
     def of(cls, X: Any, names: Sequence[str] | None = None) -> Table:
         """Take `X` apart; see `Columns.of`."""
-        parts, own_names = _take_apart(X)
-        if not parts or len(parts[0]) == 0:
-            raise DataError(
-                f"X has {len(parts[0]) if parts else 0} rows and {len(parts)} columns: give at least one of each"
-            )
-        if len(parts[0]) > MAX_ROWS:
-            raise DataError(f"X has {len(parts[0])} rows, at most {MAX_ROWS} can be trained on: take a sample of them")
+        parts, own_names = take_apart(X)
+        n_rows = len(parts[0].values) if parts else 0
+        if n_rows == 0:
+            raise DataError(f"X has {n_rows} rows and {len(parts)} columns: at least one of each is needed")
+        if n_rows > MAX_ROWS:
+            raise DataError(f"X has {n_rows} rows, more than {MAX_ROWS}: train on a sample of them")
         chosen = own_names if names is None else names
         return cls(tuple(parts), _checked_names(chosen, len(parts)), chosen is not None)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.parts[0])
+        return len(self.parts[0].values)
 
     def columns(self, keep: np.ndarray | None = None) -> Columns:
-        """Convert to float columns, of the rows where the boolean `keep` is true, and check every value."""
-        arrays = []
-        for name, part in zip(self.names, self.parts, strict=True):
-            array = _as_float(
-                part if keep is None else part[keep] if isinstance(part, np.ndarray) else part.filter(keep), name
-            )
-            array = array.view()
-            array.flags.writeable = False
-            arrays.append(array)
+        """The rows where the boolean `keep` is true (None: all), as floats, every value checked."""
+        parts = self.parts if keep is None else [part.keep(keep) for part in self.parts]
+        arrays = tuple(_as_float(part, name) for part, name in zip(parts, self.names, strict=True))
         infinity = _native.find_infinity(arrays)
         if infinity is not None:
             feature, row = infinity
-            value = arrays[feature][row]
-            row = row if keep is None else int(np.flatnonzero(keep)[row])
+            at = row if keep is None else np.flatnonzero(keep)[row]
             raise DataError(
-                f"column '{self.names[feature]}', row {row} is {value}: infinity is refused; "
-                "use NaN for a missing value or a finite number"
+                f"column '{self.names[feature]}', row {at} is {arrays[feature][row]}: infinity is refused; "
+                "give a finite number, or NaN for a missing value"
             )
-        return Columns(tuple(arrays), self.names, self.named)
-
-
-def _take_apart(X: Any) -> tuple[list[Any], Sequence[str] | None]:
-    """Columns of whatever type, and the names that the table itself gives them."""
-    library = type(X).__module__.partition(".")[0]
-    if library == "scipy" and hasattr(X, "toarray"):
-        raise DataError(f"X is sparse ({type(X).__name__}): pass X.toarray(), with NaN where a value is missing")
-    if library == "pandas":
-        return _take_apart_pandas(X)
-    if hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__"):
-        return _take_apart_arrow(X)
-    if isinstance(X, (list, tuple)):
-        try:
-            X = np.asarray(X)
-        except ValueError as error:
-            raise DataError(f"X is no table: {error}") from None
-    if not isinstance(X, np.ndarray):
-        what = f"{library}.{type(X).__name__}"
-        remedy = "collect() it first" if hasattr(X, "collect") else "convert it to one of them"
-        raise DataError(f"X must be a NumPy array, a pandas, pyarrow or polars table, not {what}: {remedy}")
-    if X.ndim != 2:
-        remedy = "reshape(-1, 1) makes it one column" if X.ndim == 1 else "give one row an example"
-        raise DataError(f"X must have two dimensions, rows and columns, not shape {X.shape}: {remedy}")
-    array = X.view(np.ma.MaskedArray) if isinstance(X, np.ma.MaskedArray) else X.view(np.ndarray)
-    return [array[:, feature] for feature in range(array.shape[1])], None
-
-
-def _take_apart_pandas(X: Any) -> tuple[list[Any], Sequence[str] | None]:
-    if getattr(X, "ndim", 0) != 2:
-        raise DataError(f"X is a pandas {type(X).__name__}: to_frame() makes a table of it")
-    parts = [_pandas_part(X.iloc[:, feature], X.columns[feature]) for feature in range(X.shape[1])]
-    labels = list(X.columns)
-    # Columns that nobody named are numbered 0, 1, ...; a mixture is left for the names check to refuse.
-    return parts, labels if any(isinstance(label, str) for label in labels) else None
-
-
-def _pandas_part(series: Any, name: Any) -> Any:
-    dtype = series.dtype
-    if isinstance(dtype, np.dtype):
-        return series.to_numpy()
-    kind = type(dtype).__name__
-    if kind == "SparseDtype":
-        raise DataError(f"column '{name}' is sparse: make it dense with .sparse.to_dense()")
-    if kind in ("CategoricalDtype", "StringDtype"):
-        raise DataError(f"column '{name}' holds {'categories' if kind[0] == 'C' else 'strings'}: encode it as numbers")
-    if not getattr(dtype, "_is_numeric", False) and not getattr(dtype, "_is_boolean", False):
-        raise DataError(f"column '{name}' is {dtype}: encode it as numbers")
-    import pyarrow
-
-    return pyarrow.chunked_array([series.array.__arrow_array__()])
-
-
-def _take_apart_arrow(X: Any) -> tuple[list[Any], Sequence[str]]:
-    import pyarrow
-
-    try:
-        table = X if isinstance(X, pyarrow.Table) else pyarrow.table(X)
-    except (TypeError, ValueError, pyarrow.ArrowInvalid):
-        raise DataError(
-            f"X is a single {type(X).__name__}, not a table: give a table with a column a feature"
-        ) from None
-    return table.columns, table.column_names
+        return Columns(arrays, self.names, self.named)
 
 
 def _checked_names(names: Iterable[Any] | None, n_features: int) -> tuple[str, ...]:
@@ -204,65 +132,46 @@ def _checked_names(names: Iterable[Any] | None, n_features: int) -> tuple[str, .
     names = tuple(names)
     if len(names) != n_features:
         raise DataError(f"{len(names)} feature names for {n_features} columns: give one a column")
+    seen = set()
     for name in names:
         if not isinstance(name, str):
             raise DataError(f"feature name {name!r} is not a string: name every column by a string, or none")
-    if len(set(names)) != len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise DataError(f"feature name '{twice}' is given to two columns: names must be unique")
-    return tuple(str(name) for name in names)
+        if name in seen:
+            raise DataError(f"feature name '{name}' is given to two columns: names must be unique")
+        seen.add(name)
+    return tuple(map(str, names))
 
 
-def _as_float(part: Any, name: str) -> np.ndarray:
-    """One column as an aligned float32 or float64 array, missing values as NaN."""
-    if isinstance(part, np.ma.MaskedArray):
-        missing, values = np.ma.getmaskarray(part), part.filled(0)
-    elif isinstance(part, np.ndarray):
-        missing, values = None, part
-    else:
-        missing, values = _from_arrow(part, name)
-    array = _convert(values, name)
-    if missing is not None and missing.any():
-        array = np.array(array)
-        array[missing] = np.nan
+def _as_float(part: Part, name: str) -> np.ndarray:
+    """One column as a read-only aligned float32 or float64 array, missing values as NaN."""
+    array = _convert(part.values, name)
+    if part.missing is not None and part.missing.any():
+        array = array.copy()
+        array[part.missing] = np.nan
+    array = array.view()
+    array.flags.writeable = False
     return array
 
 
-def _from_arrow(column: Any, name: str) -> tuple[np.ndarray | None, np.ndarray]:
-    """Where a pyarrow column is null, and its values with zero there."""
-    import pyarrow
-    from pyarrow import types
-
-    kind = column.type
-    if types.is_null(kind):
-        return np.ones(len(column), bool), np.zeros(len(column), np.float32)
-    if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
-        raise DataError(f"column '{name}' is {kind}: encode it as numbers")
-    if column.null_count == 0:
-        return None, column.to_numpy()
-    missing = column.is_null().to_numpy()
-    return missing, column.fill_null(pyarrow.scalar(0).cast(kind)).to_numpy()
-
-
 def _convert(values: np.ndarray, name: str) -> np.ndarray:
+    """float32 where that is exact, else float64 where that is exact, else refused."""
     dtype = values.dtype
     if dtype.kind in "biu":
         if dtype.itemsize == 8:
             _check_exact(values, name)
         return values.astype(np.float32 if dtype.itemsize <= 2 else np.float64)
     if dtype.kind != "f":
-        raise DataError(f"column '{name}' {_REMEDIES.get(dtype.kind, 'is not a column of numbers')} (dtype {dtype})")
+        raise DataError(f"column '{name}' {_REMEDIES.get(dtype.kind, 'is not made of numbers')} (dtype {dtype})")
     if dtype.itemsize > 8:
         raise DataError(f"column '{name}' is {dtype}, wider than float64: convert it with astype(numpy.float64)")
-    wanted = np.float32 if dtype.itemsize == 2 else dtype.newbyteorder("=")
-    values = values.astype(wanted, copy=False)
+    values = values.astype(np.float32 if dtype.itemsize == 2 else dtype.newbyteorder("="), copy=False)
     return values if values.flags.aligned else values.copy()
 
 
 def _check_exact(values: np.ndarray, name: str) -> None:
-    too_large = (
-        (values > EXACT_INTEGER) | (values < -EXACT_INTEGER) if values.dtype.kind == "i" else values > EXACT_INTEGER
-    )
+    too_large = values > EXACT_INTEGER
+    if values.dtype.kind == "i":
+        too_large |= values < -EXACT_INTEGER
     if too_large.any():
         row = int(np.argmax(too_large))
         raise DataError(

@@ -1,4 +1,4 @@
-"""Features, labels, weights and their bins, made once for many fits. May import columns, cuts, backends and errors."""
+"""Features, labels, weights and their bins, made once for many fits. May import columns, cuts, labels, backends."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from contextlib import closing
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from engine.backends import Plane, open_backend
-from engine.columns import Columns, Table
+from engine.columns import Table
 from engine.cuts import Cuts
 from engine.errors import DataError, ParamError
-
-FLOAT32_MAX = float(np.finfo(np.float32).max)
+from engine.labels import check_labels, check_weights
 
 
 class Dataset:
@@ -69,9 +66,9 @@ class Dataset:
         table = Table.of(X, feature_names)
         if cuts_from is not None:
             table = _named_alike(table, cuts_from)
-        self.weight, keep = _weights(weight, table.n_rows)
+        self.weight, keep = check_weights(weight, table.n_rows)
         self.columns = table.columns(keep)
-        self.label = _labels(y, table.n_rows, keep)
+        self.label = check_labels(y, table.n_rows, keep)
         self.owns_cuts = cuts_from is None
         self.max_bin = int(max_bin) if cuts_from is None else cuts_from.max_bin
         self.cuts = Cuts.find(self.columns, self.weight, self.max_bin) if cuts_from is None else cuts_from.cuts
@@ -98,7 +95,7 @@ class Dataset:
 
         Raises
         ------
-        DeviceUnavailable
+        DeviceUnavailableError
             If the device cannot be opened here.
         """
         with self._lock:
@@ -137,73 +134,3 @@ def _named_alike(table: Table, other: Dataset) -> Table:
                 "give the same columns in the same order"
             )
     return table
-
-
-def _weights(weight: Any, n_rows: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Positive float32 weights of the rows that stay, and which rows those are (None: all of them)."""
-    if weight is None:
-        return None, None
-    values = _vector("weight", weight, n_rows)
-    rows = np.arange(n_rows)
-    _refuse("weight", values, rows, ~np.isfinite(values), "must be finite")
-    _refuse("weight", values, rows, values < 0, "must be >= 0")
-    narrow = _to_float32("weight", values, rows)
-    _refuse("weight", values, rows, (narrow == 0) & (values > 0), "is too small for float32: multiply all weights")
-    keep = narrow > 0
-    if keep.all():
-        return narrow, None
-    if not keep.any():
-        raise DataError(f"all {n_rows} weights are zero: at least one row must count")
-    return _read_only(narrow[keep]), keep
-
-
-def _labels(y: Any, n_rows: int, keep: np.ndarray | None) -> np.ndarray | None:
-    if y is None:
-        return None
-    values, rows = _vector("label", y, n_rows), np.arange(n_rows)
-    if keep is not None:
-        values, rows = values[keep], rows[keep]
-    _refuse("label", values, rows, ~np.isfinite(values), "must be finite: drop the row or give it weight 0")
-    return _to_float32("label", values, rows)
-
-
-def _vector(name: str, given: Any, n_rows: int) -> np.ndarray:
-    """One number a row, as a float32 or float64 array; masked and null values as NaN."""
-    try:
-        masked = np.ma.getmaskarray(given) if isinstance(given, np.ma.MaskedArray) else None
-        values = np.asarray(given)
-        if values.dtype.kind in "OUS" or values.dtype.kind == "f" and values.dtype.itemsize != 4:
-            values = np.asarray(given, dtype=np.float64) if values.dtype.kind == "O" else values
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be an array of numbers: {error}") from None
-    if values.ndim != 1 or len(values) != n_rows:
-        remedy = ": ravel() flattens it" if values.size == n_rows else ""
-        raise DataError(f"{name} must have shape ({n_rows},), one number a row of X, not {values.shape}{remedy}")
-    if values.dtype.kind not in "biuf":
-        raise DataError(f"{name} must be numbers, not {values.dtype}: encode it as numbers")
-    if masked is not None and masked.any():
-        values = values.astype(np.float64)
-        values[masked] = np.nan
-    return values
-
-
-def _refuse(name: str, values: np.ndarray, rows: np.ndarray, bad: np.ndarray, rule: str) -> None:
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise DataError(
-            f"{name} of row {rows[at]} is {values[at]}: it {rule}"
-            if rule.startswith("must")
-            else f"{name} of row {rows[at]}, {values[at]}, {rule}"
-        )
-
-
-def _to_float32(name: str, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore", under="ignore"):
-        narrow = values.astype(np.float32)
-    _refuse(name, values, rows, np.isinf(narrow), f"must lie within float32, +-{FLOAT32_MAX:.8g}: rescale it")
-    return _read_only(narrow)
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array

@@ -17,7 +17,7 @@ ROOMS = {
 
 # Within the engine a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "tree", "numerics", "callbacks", "profile", "kernels", "columns", "cores", "modelfile"},
+    {"errors", "tree", "numerics", "callbacks", "profile", "kernels", "columns", "tables", "labels", "cores", "modelfile"},
     {"params", "metrics", "objectives", "device", "forest", "cuts"},
     {"backends", "predictor"},
     {"dataset", "growers", "model"},
