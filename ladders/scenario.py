@@ -100,13 +100,15 @@ class Scenario(Strict):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        unknown_contenders(self.contenders)
+        check_contenders(self.contenders)
         names = [rung.name for rung in self.rungs]
         if len(set(names)) < len(names):
             raise ValueError(f"rung names must differ, got {', '.join(names)}")
         needed = {CONTENDERS[name].growth for name in self.contenders}
         if needed - set(self.limits):
-            raise ValueError(f"limits.{min(needed - set(self.limits))} is missing: a contender of that growth takes part")
+            raise ValueError(
+                f"limits.{min(needed - set(self.limits))} is missing: a contender of that growth takes part"
+            )
         return self
 
     def asked(self, contender: str, rung: Rung, threads: int) -> Knobs:
@@ -121,7 +123,7 @@ class Scenario(Strict):
         )
 
 
-def unknown_contenders(names: list[str]) -> None:
+def check_contenders(names: list[str]) -> None:
     """Refuse an unknown or doubled contender, with the nearest known one.
 
     Raises

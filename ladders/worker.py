@@ -32,6 +32,9 @@ RESULT = "RESULT "
 WARM_UP_ROWS = 2048
 WARM_UP_TREES = 5
 
+LONGEST_MESSAGE = 2000
+"""Characters; some libraries put whole matrices into their errors."""
+
 PR_SET_PDEATHSIG = 1
 
 
@@ -67,7 +70,8 @@ def main() -> None:
         result = measure(job)
     except Exception as error:
         status = "oom" if is_out_of_memory(error) else "error"
-        result = {"status": status, "message": f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-3)}"}
+        message = f"{type(error).__name__}: {error}"[:LONGEST_MESSAGE]
+        result = {"status": status, "message": f"{message}\n{traceback.format_exc(limit=-3)[-LONGEST_MESSAGE:]}"}
     sys.stdout.flush()
     print(RESULT + json.dumps(result, allow_nan=False), flush=True)
 

@@ -18,7 +18,7 @@ def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs) -> catboost.Pool:
     """Quantise the rows now: left to `fit`, binning would be booked as training."""
     parameters = translate("catboost", asked)
     pool = catboost.Pool(X, y, thread_count=asked.n_threads)
-    # quantize() has no option for threads and takes every core it sees: the worker shows it no more than were asked for.
+    # quantize() has no option for threads and takes every core it sees: the worker limits what it sees.
     pool.quantize(border_count=parameters["border_count"])
     return pool
 

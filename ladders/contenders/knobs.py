@@ -1,4 +1,4 @@
-"""The one table that translates our knobs into each library's, and the check of what came back. May import pydantic only.
+"""The one table that translates our knobs into each library's, and the check of what came back. Imports pydantic.
 
 Equal footing is decided here and nowhere else. Where a library has no such knob the table says `None`; where equal
 footing needs a setting that is not one of our knobs, it stands in `FOOTING` with its reason.

@@ -1,7 +1,7 @@
 """Tasks on disk: made once, checked by content hash, written atomically. May import the data modules beside it.
 
-One task is one folder: four ``.npy`` files and ``task.json`` with the hash. A folder appears under its name only when it
-is complete, so a killed run leaves nothing half-written to be believed.
+One task is one folder: four ``.npy`` files and ``task.json`` with the hash. A folder appears under its name only when
+it is complete, so a killed run leaves nothing half-written to be believed.
 """
 
 from __future__ import annotations

