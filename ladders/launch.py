@@ -1,6 +1,6 @@
 """Starts one worker and says how it ended, whatever it did. May import worker's job and the standard library.
 
-Nothing a child does reaches the run: a crash, a hang, a lack of memory or nonsense on its output is a result with a status.
+Nothing a child does reaches the run: a crash, a hang, a lack of memory or nonsense on its output is a result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ THREAD_VARIABLES = (
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
-    "OMP_THREAD_LIMIT",
 )
 
 TAIL = 2000

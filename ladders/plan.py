@@ -60,8 +60,8 @@ def make_plan(
 ) -> Plan:
     """Lay out the fits.
 
-    A block is one repeat of one rung: every contender once, shuffled by (seed, rung, repeat). Blocks go repeat by repeat
-    over all rungs, so that a slow quarter of an hour hits all contenders alike, and a run cut short has whole repeats.
+    A block is one repeat of one rung: every contender once, shuffled by (seed, rung, repeat). Blocks go repeat by
+    repeat over all rungs, so that a slow spell hits all contenders alike, and a run cut short has whole repeats.
     The order does not depend on who was chosen, nor on how many repeats: a smaller run is a part of the larger.
 
     Raises

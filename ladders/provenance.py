@@ -33,14 +33,10 @@ def read_provenance(checkout: Path = CHECKOUT) -> Provenance:
     commit = _git(checkout, "rev-parse", "HEAD").decode().strip() or None if (checkout / ".git").exists() else None
     if commit is None:
         return Provenance(None, False, release)
-    new = [
-        name
-        for name in _git(checkout, "ls-files", "-z", "--others", "--exclude-standard", "--", *CODE).split(b"\0")
-        if name
-    ]
     difference = _git(checkout, "diff", "--binary", "HEAD", "--", *CODE)
-    for name in sorted(new):
-        difference += name + (checkout / name.decode()).read_bytes()
+    untracked = _git(checkout, "ls-files", "-z", "--others", "--exclude-standard", "--", *CODE).decode()
+    for name in sorted(filter(None, untracked.split("\0"))):
+        difference += name.encode() + (checkout / name).read_bytes()
     if not difference:
         return Provenance(commit, False, release)
     return Provenance(commit, True, f"{release}+d{hashlib.sha256(difference).hexdigest()[:12]}")

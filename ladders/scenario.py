@@ -105,10 +105,8 @@ class Scenario(Strict):
         if len(set(names)) < len(names):
             raise ValueError(f"rung names must differ, got {', '.join(names)}")
         needed = {CONTENDERS[name].growth for name in self.contenders}
-        if needed - set(self.limits):
-            raise ValueError(
-                f"limits.{min(needed - set(self.limits))} is missing: a contender of that growth takes part"
-            )
+        for growth in sorted(needed - set(self.limits)):
+            raise ValueError(f"limits.{growth} is missing: a contender of that growth takes part")
         return self
 
     def asked(self, contender: str, rung: Rung, threads: int) -> Knobs:

@@ -1,4 +1,4 @@
-"""The child of a ladder: one fit, a JSON job on stdin, one RESULT line on stdout. May import contenders, data and scikit-learn.
+"""The child of a ladder: one fit, a JSON job on stdin, one RESULT line on stdout. May import contenders and data.
 
 Run as ``python -m ladders.worker``. A process of its own for every fit, so that no library sees another's threads,
 allocator or caches, and a crash costs one row.
@@ -163,8 +163,8 @@ def die_with(parent: int) -> None:
 def hold_to(threads: int) -> None:
     """Show this process no more cores than the threads it was asked to use.
 
-    Not every step of every library takes a number of threads (CatBoost's `Pool.quantize` does not, measured with 1.2.10),
-    so asking is not enough for equal footing. The same cores for all: the first of those allowed.
+    Not every step of every library takes a number of threads (CatBoost's `Pool.quantize` does not, measured with
+    1.2.10), so asking is not enough for equal footing. The same cores for all: the first of those allowed.
     """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
