@@ -12,13 +12,13 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from results.render import describe, summary, verdict
+from results.render import describe, seconds, summary, verdict
 from results.standings import Entry, Pair, Standings, Table
 
 ENGINE, RIVAL, INGEST, INK, FAINT, WARNING = "#0b6e99", "#8a8f98", "#d5d8dd", "#22262b", "#6b7078", "#a4520b"
 
 WIDTH, LEFT, RIGHT = 10.5, 2.35, 0.25
-LINE, PAIR_HEAD, RUNG_HEAD, RUNG_FOOT, PAGE_HEAD = 0.31, 0.36, 0.5, 0.65, 1.0
+LINE, PAIR_HEAD, RUNG_HEAD, RUNG_FOOT, PAGE_HEAD = 0.31, 0.36, 0.42, 0.75, 1.2
 """Inches: the page and its margins; a contender's line, the titles above pair, rung and page, the axis below a rung."""
 
 LABEL_ROOM = 1.45
@@ -106,7 +106,7 @@ def _draw_entry(axes: Axes, line: int, entry: Entry) -> None:
     axes.barh(line, entry.ingest.median, left=train.median, height=0.62, color=INGEST)
     if entry.n > 1:
         axes.plot([train.low, train.high], [line, line], color=INK, linewidth=1.1, marker="|", markersize=6)
-    label = f"{train.median:.3g} s"
+    label = f"{seconds(train.median)} s"
     if entry.train_comparison:
         said = verdict(entry.train_comparison)
         label += f"   engine {said}" if entry.train_comparison.verdict in ("faster", "slower") else f"   {said}"

@@ -5,6 +5,7 @@ One set of cells feeds all: what the page says, the terminal says. A loss is set
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -30,6 +31,9 @@ HEADINGS = (
 )
 NOT_MEASURED = "-"
 
+PRIORITY = (0, 2, 9, 1, 3, 7, 5, 6, 8, 10, 4)
+"""Headings in the order in which a narrow terminal gives them room."""
+
 READING = (
     "Medians over n repeats, in seconds; spread is (max - min) / median of the training time, IQR its interquartile "
     "range. fit is the outer wall around ingest and training. RSS is the peak over the resident input. The last two "
@@ -42,7 +46,7 @@ def to_markdown(found: Standings) -> str:
     """The standings as one Markdown page; the same rows give the same bytes."""
     lines = ["# Standings", "", summary(found), "", READING, ""]
     for table in found.tables:
-        lines += [f"## {table.ladder} · {table.rung}", "", describe(table), ""]
+        lines += [f"## {table.ladder} · {_markdown(table.rung)}", "", _markdown(describe(table)), ""]
         for pair in table.pairs:
             lines += [f"### {pair.growth}", "", *_markdown_pair(pair), ""]
         if table.left_out:
@@ -56,29 +60,13 @@ def to_markdown(found: Standings) -> str:
 
 
 def to_terminal(found: Standings, console: Console) -> None:
-    """Print the standings as tables, one a rung, a section a growth pair."""
+    """Print the standings, one table a rung; columns that do not fit the width give way by `PRIORITY`."""
     for table in found.tables:
-        shown = TerminalTable(
-            box=box.SIMPLE_HEAD, title=f"{table.ladder} · {table.rung}", title_justify="left", pad_edge=False
-        )
-        for heading in HEADINGS:
-            shown.add_column(
-                heading, justify="left" if heading == HEADINGS[0] else "right", no_wrap=heading != HEADINGS[0]
-            )
-        for pair in table.pairs:
-            shown.add_row(f"[bold]{pair.growth}[/bold]")
-            for entry in pair.entries:
-                style = "bold cyan" if entry.is_engine else None
-                shown.add_row(*(escape(cell) for cell in cells(entry, pair)), style=style)
-            for unplaced in pair.unplaced:
-                shown.add_row(escape(unplaced.contender), str(unplaced.count), f"[yellow]{unplaced.status}[/yellow]")
-            shown.add_section()
-        console.print(shown)
-        console.print(describe(table), style="dim", highlight=False, markup=False)
+        console.print(_terminal_table(table, console.width))
         notes = [_why(unplaced) for pair in table.pairs for unplaced in pair.unplaced]
-        for note in [*notes, *(f"left out: {text}" for text in _left_out(table))]:
-            console.print(note, style="yellow", highlight=False, markup=False)
-    console.print(f"\n{summary(found)}", highlight=False)
+        for note in (describe(table), *notes, *(f"left out: {text}" for text in _left_out(table)), ""):
+            console.print(note, style="dim", highlight=False, markup=False)
+    console.print(summary(found), highlight=False)
 
 
 def to_values(found: Standings) -> dict[str, Any]:
@@ -90,12 +78,14 @@ def to_values(found: Standings) -> dict[str, Any]:
 
 
 def summary(found: Standings) -> str:
-    """One sentence on the whole: wins, ties and losses in training time."""
+    """One sentence on the whole: wins, losses and ties in training time."""
     tally = found.tally()
     undecided = tally["unrepeated"] + tally["other knobs"]
-    said = f"In training time the engine is faster than {tally['faster']} of its rivals, level with {tally['tie']} and "
-    said += f"slower than {tally['slower']}"
-    return said + (f"; {undecided} undecided." if undecided else ".")
+    said = (
+        f"Training time, the engine against each rival on each rung: "
+        f"{tally['faster']} faster, {tally['slower']} slower, {tally['tie']} tied"
+    )
+    return said + (f", {undecided} undecided." if undecided else ".")
 
 
 def describe(table: Table) -> str:
@@ -124,16 +114,21 @@ def cells(entry: Entry, pair: Pair) -> tuple[str, ...]:
     return (
         f"{entry.contender} {entry.version}",
         str(entry.n),
-        f"{entry.train.median:.3g}",
+        seconds(entry.train.median),
         f"{entry.train.spread:.1%}" if entry.n > 1 else NOT_MEASURED,
         f"{entry.train.interquartile:.2g}" if entry.n > 1 else NOT_MEASURED,
-        f"{entry.ingest.median:.3g}",
-        f"{entry.fit.median:.3g}",
+        seconds(entry.ingest.median),
+        seconds(entry.fit.median),
         _quality(entry, engine),
         NOT_MEASURED if entry.rss_bytes is None else f"{entry.rss_bytes / 2**20:.0f}",
         verdict(entry.train_comparison),
         verdict(entry.fit_comparison),
     )
+
+
+def seconds(value: float) -> str:
+    """Three significant digits, trailing zeros kept: 2.00, 0.150, 123."""
+    return f"{value:#.3g}".rstrip(".") if value < 1000 else f"{value:.0f}"
 
 
 def verdict(comparison: Comparison | None) -> str:
@@ -147,10 +142,45 @@ def verdict(comparison: Comparison | None) -> str:
 
 
 def _quality(entry: Entry, engine: Entry | None) -> str:
-    value = f"{entry.metric} {entry.value:.5g}"
+    value = f"{entry.metric} {entry.value:#.5g}"
     if engine is None or entry is engine or entry.metric != engine.metric or not engine.value:
         return value
     return f"{value} ({(entry.value - engine.value) / abs(engine.value):+.2%})"
+
+
+def _terminal_table(table: Table, width: int) -> TerminalTable:
+    sections = [(pair.growth, list(_styled_lines(pair))) for pair in table.pairs]
+    columns = _fitting([texts for _, lines in sections for texts, _ in lines], width)
+    title = f"{escape(table.ladder)} · {escape(table.rung)}"
+    shown = TerminalTable(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        shown.add_column(HEADINGS[column], justify="right" if column else "left", no_wrap=True)
+    for growth, lines in sections:
+        shown.add_row(growth, style="dim")
+        for texts, style in lines:
+            shown.add_row(*(escape(texts[column]) for column in columns), style=style)
+        shown.add_section()
+    return shown
+
+
+def _styled_lines(pair: Pair) -> Iterator[tuple[tuple[str, ...], str | None]]:
+    for entry in pair.entries:
+        yield cells(entry, pair), "bold cyan" if entry.is_engine else None
+    for unplaced in pair.unplaced:
+        texts = (unplaced.contender, str(unplaced.count), unplaced.status)
+        yield texts + ("",) * (len(HEADINGS) - len(texts)), "yellow"
+
+
+def _fitting(lines: list[tuple[str, ...]], width: int) -> list[int]:
+    """The columns that fit side by side, in heading order; the first two by priority always do."""
+    room, kept = width, []
+    for column in PRIORITY:
+        # Rich sets a blank on both sides of a cell and one between cells.
+        room -= max(len(texts[column]) for texts in [HEADINGS, *lines]) + 3
+        if room < 0 and len(kept) >= 2:
+            break
+        kept.append(column)
+    return sorted(kept)
 
 
 def _markdown_pair(pair: Pair) -> list[str]:
@@ -177,7 +207,7 @@ def _left_out(table: Table) -> list[str]:
     return [f"{item.count} {'row' if item.count == 1 else 'rows'}: {item.reason}" for item in table.left_out]
 
 
-def _markdown_row(texts: Any) -> str:
+def _markdown_row(texts: Iterable[str]) -> str:
     return "| " + " | ".join(texts) + " |"
 
 

@@ -186,7 +186,9 @@ def compare(engine: Timing, engine_n: int, rival: Timing, rival_n: int) -> Compa
     ratio = rival.median / engine.median
     if min(engine_n, rival_n) < 2:
         return Comparison(ratio, "unrepeated")
-    if max(ratio, 1 / ratio) - 1 <= max(engine.spread, rival.spread):
+    # One division: a ratio and its reciprocal round differently, and swapping the arms must not change the verdict.
+    margin = max(engine.median, rival.median) / min(engine.median, rival.median) - 1
+    if margin <= max(engine.spread, rival.spread):
         return Comparison(ratio, "tie")
     return Comparison(ratio, "faster" if ratio > 1 else "slower")
 
@@ -229,7 +231,7 @@ def _difference(found: RowClass, chosen: RowClass) -> str:
     if found.data_hash is None:
         found = replace(found, data_hash=chosen.data_hash)
     return ", ".join(
-        f"{name.replace('_', ' ')} {getattr(found, name)} instead of {getattr(chosen, name)}"
+        f"{name.replace('_', ' ')} {str(getattr(found, name))[:20]} instead of {str(getattr(chosen, name))[:20]}"
         for name in RowClass.__dataclass_fields__
         if getattr(found, name) != getattr(chosen, name)
     )

@@ -1,0 +1,113 @@
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from results import store
+from results.cli import DAMAGED, NOTHING, USAGE, results_app, standings
+from results.store import Store
+
+app = typer.Typer()
+app.add_typer(results_app, name="results")
+app.command("standings")(standings)
+
+
+@pytest.fixture
+def dyno(tmp_path, monkeypatch):
+    """The command, with its rows in `tmp_path`/local and its records in `tmp_path`/results/records."""
+    monkeypatch.setenv("DYNO_RESULTS_DIR", str(tmp_path / "local"))
+    (tmp_path / "pyproject.toml").write_text("")
+    monkeypatch.setattr(store, "CHECKOUT", tmp_path)
+    return lambda *words: CliRunner().invoke(app, words)
+
+
+@pytest.fixture
+def filled(tmp_path, fixture_rows):
+    local = Store(tmp_path / "local")
+    for row in fixture_rows:
+        local.append(row)
+    return local
+
+
+@pytest.mark.parametrize("words", [("standings",), ("results", "list"), ("results", "publish")])
+def test_no_rows_say_what_to_run(dyno, words):
+    found = dyno(*words)
+    assert found.exit_code == NOTHING
+    assert "dyno ladder run flights" in found.stderr
+
+
+def test_standings_write_a_page_and_two_plots(dyno, filled, tmp_path):
+    found = dyno("standings", "--out", str(tmp_path / "page"))
+    assert found.exit_code == 0, found.output
+    for name in ("standings.md", "standings.svg", "standings.png"):
+        assert (tmp_path / "page" / name).stat().st_size > 0
+        assert str(tmp_path / "page" / name) in found.stdout
+    assert "1.37x faster" in found.stdout
+
+
+def test_standings_as_json_are_one_object(dyno, filled):
+    found = dyno("standings", "--json", "--ladder", "flights")
+    assert found.exit_code == 0
+    values = json.loads(found.stdout)
+    assert [table["rung"] for table in values["tables"]] == ["delay", "late"]
+    assert all(str(filled.directory / "standings") in path for path in values["files"])
+
+
+def test_standings_of_one_scale(dyno, filled):
+    (table,) = json.loads(dyno("standings", "--json", "--scale", "0.1").stdout)["tables"]
+    assert table["row_class"]["scale"] == 0.1
+    assert dyno("standings", "--release", "9.9").exit_code == NOTHING
+
+
+def test_standings_without_figures_show_the_failures(dyno, row, tmp_path):
+    Store(tmp_path / "local").append(row(status="oom", message="killed at 3 GiB"))
+    found = dyno("standings")
+    assert found.exit_code == NOTHING
+    assert "killed at 3 GiB" in found.stdout
+
+
+def test_standings_that_cannot_be_written_are_said(dyno, filled, tmp_path):
+    (tmp_path / "file").write_text("")
+    found = dyno("standings", "--out", str(tmp_path / "file"))
+    assert found.exit_code == DAMAGED
+    assert "--out" in found.stderr
+
+
+def test_damaged_lines_are_named_and_the_rest_stands(dyno, filled):
+    with (filled.directory / "flights.jsonl").open("a") as file:
+        file.write('{"schema": 1, "ts"')
+    found = dyno("standings")
+    assert found.exit_code == 0
+    assert "flights.jsonl:33: torn last line" in found.stderr
+    checked = dyno("results", "check")
+    assert checked.exit_code == DAMAGED
+    assert "32 rows, 1 damaged lines" in checked.stdout
+
+
+def test_a_row_is_shown_as_listed(dyno, filled):
+    listed = dyno("results", "list")
+    assert listed.exit_code == 0
+    assert listed.stdout.count("flights:") == len(filled.read().rows)
+    shown = dyno("results", "show", "flights:6")
+    assert json.loads(shown.stdout) == json.loads(filled.read().stored[5].text)
+    assert dyno("results", "show", "flights:99").exit_code == USAGE
+    assert dyno("results", "show", "nonsense").exit_code == USAGE
+    assert dyno("standings", "--scale", "big").exit_code == USAGE
+
+
+def test_published_rows_are_read_from_records(dyno, filled, tmp_path):
+    planned = dyno("results", "publish", "--plan")
+    assert planned.exit_code == 0
+    assert "32 rows would be published" in planned.stdout
+    assert dyno("standings", "--published").exit_code == NOTHING
+    assert dyno("results", "publish").exit_code == 0
+    assert (tmp_path / "results" / "records" / "flights.jsonl").read_text() == (
+        filled.directory / "flights.jsonl"
+    ).read_text()
+    assert dyno("standings", "--published").exit_code == 0
+    assert "0 rows published" in dyno("results", "publish").stdout
+
+
+def test_the_schema_is_json_schema(dyno):
+    assert "schema" in json.loads(dyno("results", "schema").stdout)["properties"]
