@@ -244,7 +244,8 @@ def _params(values: Any) -> Params:
 
 
 def _float32(value: Any) -> np.float32:
-    fits = isinstance(value, float) and abs(value) <= np.finfo(np.float32).max
-    if not fits or float(np.float32(value)) != value:
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value) if isinstance(value, float) else np.float32(np.nan)
+    if not np.isfinite(narrow) or float(narrow) != value:
         raise ModelError(f"the model file's base margin {value!r} is not a float32")
-    return np.float32(value)
+    return narrow

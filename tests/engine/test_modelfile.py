@@ -18,7 +18,7 @@ from engine.modelfile import HEADER_KEY, pack, unpack, write_whole
 
 ARRAYS = {"values": np.linspace(0, 1, 5), "counts": np.arange(3, dtype=np.int32), "none": np.empty(0, dtype=np.uint8)}
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
