@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from results import plots, publish, render
+from results import publish, render
 from results.schema import Row, json_schema
+from results.standings import Standings
 from results.standings import standings as rank
 from results.store import Content, Stored, StoreError, local_store, records_store
 
 DAMAGED, USAGE, NOTHING = 1, 2, 3
-
-TERMINAL_WIDTH = 132
-"""Columns of a table that goes into a file or a log, where nobody has a window to measure."""
 
 results_app = typer.Typer(help="The measured rows: list, show, check, publish.", no_args_is_help=True)
 
@@ -37,9 +34,7 @@ def standings(
     scale: Annotated[float | None, typer.Option(help="Only rows of this scale; else the newest decides.")] = None,
     published: Published = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Where the page and plots go. [default: results/local/standings]")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where page and plots go; else results/local/standings.")] = None,
 ) -> None:
     """Who stands where: a table, a page (standings.md) and a plot (standings.svg, standings.png).
 
@@ -56,7 +51,7 @@ def standings(
             json.dumps({**render.to_values(found), "files": [str(path) for path in paths]}, allow_nan=False, indent=2)
         )
     else:
-        render.to_terminal(found, _console())
+        render.to_terminal(found, render.terminal())
         for path in paths:
             typer.echo(path)
     if not found.measured_anything:
@@ -77,7 +72,7 @@ def list_rows(ladder: Ladder = None, release: Release = None, published: Publish
         table.add_column(heading, no_wrap=True)
     for stored in rows:
         table.add_row(*(escape(cell) for cell in _listed(stored)))
-    _console().print(table)
+    render.terminal().print(table)
 
 
 @results_app.command()
@@ -152,12 +147,14 @@ def _read(published: bool, ladder: str | None) -> Content:
     return content
 
 
-def _save(found, directory: Path) -> list[Path]:
+def _save(found: Standings, directory: Path) -> list[Path]:
+    from results.plots import save_plots  # matplotlib would cost every other command a third of a second
+
     try:
         directory.mkdir(parents=True, exist_ok=True)
         page = directory / "standings.md"
         page.write_text(render.to_markdown(found), encoding="utf-8")
-        return [page, *plots.save_plots(found, directory)]
+        return [page, *save_plots(found, directory)]
     except OSError as error:
         _fail(
             f"cannot write the standings to {directory}: {error.strerror or error}; choose another with --out", DAMAGED
@@ -178,11 +175,6 @@ def _listed(stored: Stored) -> tuple[str, ...]:
         render.NOT_MEASURED if row.train_s is None else f"{row.train_s:.3g}",
         render.NOT_MEASURED if row.value is None else f"{row.metric} {row.value:.5g}",
     )
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=TERMINAL_WIDTH)
 
 
 def _nothing(ladder: str | None, why: str) -> NoReturn:

@@ -34,12 +34,21 @@ NOT_MEASURED = "-"
 PRIORITY = (0, 2, 9, 1, 3, 7, 5, 6, 8, 10, 4)
 """Headings in the order in which a narrow terminal gives them room."""
 
+LOG_WIDTH = 132
+"""Columns of a table that goes into a file or a pipe."""
+
 READING = (
     "Medians over n repeats, in seconds; spread is (max - min) / median of the training time, IQR its interquartile "
     "range. fit is the outer wall around ingest and training. RSS is the peak over the resident input. The last two "
     "columns set the engine against that rival: a tie is a margin no wider than the wider arm's spread, and a single "
     "repeat decides nothing."
 )
+
+
+def terminal() -> Console:
+    """Standard output at the window's width, or at `LOG_WIDTH` where there is no window."""
+    console = Console()
+    return console if console.is_terminal else Console(width=LOG_WIDTH)
 
 
 def to_markdown(found: Standings) -> str:
