@@ -8,9 +8,9 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace dyno {
@@ -29,21 +29,17 @@ private:
 
 class Team {
 public:
-    using Task = std::function<void(long long task, int worker)>;
-
+    // Throws std::system_error if the system gives fewer threads than asked.
     explicit Team(int n_threads) {
-        for (int worker = 1; worker < n_threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+        try {
+            for (int worker = 1; worker < n_threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+        } catch (...) {
+            stop();
+            throw;
+        }
     }
 
-    ~Team() {
-        {
-            std::lock_guard lock(mutex_);
-            stopping_ = true;
-            generation_.fetch_add(1, std::memory_order_release);
-        }
-        wake_.notify_all();
-        for (auto& thread : threads_) thread.join();
-    }
+    ~Team() { stop(); }
 
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
@@ -52,21 +48,19 @@ public:
 
     // Calls task(i, worker) once for every i in [0 .. n_tasks), in any order, and returns when all are done.
     // Tasks must not throw.
-    void run(long long n_tasks, const Task& task) {
+    template <class Task>
+    void run(long long n_tasks, Task&& task) {
         FloatingPointMode mode;
         if (threads_.empty() || n_tasks <= 1) {
             for (long long i = 0; i < n_tasks; ++i) task(i, 0);
             return;
         }
-        task_ = &task;
+        task_ = const_cast<void*>(static_cast<const void*>(&task));
+        call_ = [](void* of, long long i, int worker) { (*static_cast<std::remove_reference_t<Task>*>(of))(i, worker); };
         n_tasks_ = n_tasks;
         next_.store(0, std::memory_order_relaxed);
         busy_.store(static_cast<int>(threads_.size()), std::memory_order_relaxed);
-        {
-            std::lock_guard lock(mutex_);
-            generation_.fetch_add(1, std::memory_order_release);
-        }
-        wake_.notify_all();
+        start_generation();
         work(0);
         for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin) {
             if (spin < kSpins) _mm_pause();
@@ -77,20 +71,32 @@ public:
 private:
     static constexpr int kSpins = 2000;
 
+    void start_generation() {
+        {
+            std::lock_guard lock(mutex_);
+            generation_.fetch_add(1, std::memory_order_release);
+        }
+        wake_.notify_all();
+    }
+
+    void stop() {
+        stopping_ = true;
+        start_generation();
+        for (auto& thread : threads_) thread.join();
+    }
+
     void work(int worker) {
         for (;;) {
             const long long i = next_.fetch_add(1, std::memory_order_relaxed);
             if (i >= n_tasks_) return;
-            (*task_)(i, worker);
+            call_(task_, i, worker);
         }
     }
 
     void serve(int worker) {
         FloatingPointMode mode;
-        unsigned seen = 0;
-        for (;;) {
+        for (unsigned seen = 0;; ++seen) {
             await(seen);
-            seen = generation_.load(std::memory_order_acquire);
             if (stopping_) return;
             work(worker);
             busy_.fetch_sub(1, std::memory_order_release);
@@ -112,8 +118,9 @@ private:
     std::atomic<unsigned> generation_{0};
     std::atomic<long long> next_{0};
     std::atomic<int> busy_{0};
-    bool stopping_ = false;
-    const Task* task_ = nullptr;
+    std::atomic<bool> stopping_{false};
+    void* task_ = nullptr;
+    void (*call_)(void*, long long, int) = nullptr;
     long long n_tasks_ = 0;
 };
 

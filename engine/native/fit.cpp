@@ -1,0 +1,480 @@
+#include "fit.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "margins.hpp"
+
+namespace dyno {
+namespace {
+
+constexpr i64 kLeastChunk = 8192;  // rows: below, adding up the chunks' histograms would cost more than it saves
+
+i64 divide_up(i64 a, i64 b) { return (a + b - 1) / b; }
+
+Strip buffer_strip(AlignedBytes& buffer, i64 first, int words) {
+    return {reinterpret_cast<i64*>(buffer.data()), first, words};
+}
+
+void clear(const Strip& strip, i64 begin, i64 end) {
+    std::memset(strip.of(begin), 0, static_cast<std::size_t>((end - begin) * strip.words) * sizeof(i64));
+}
+
+i64 most_cells(const CellLayout& layout, const std::vector<FeatureRange>& ranges) {
+    i64 most = 0;
+    for (const FeatureRange range : ranges) most = std::max(most, layout.n_cells(range));
+    return most;
+}
+
+template <class Bin>
+bool has_missing(const Plane& plane, i32 feature) {
+    const Bin* column = plane.column<Bin>(feature);
+    const Bin missing = static_cast<Bin>(plane.value_bins[feature]);
+    return std::find(column, column + plane.n_rows, missing) != column + plane.n_rows;
+}
+
+void check_eval_plane(const Plane& plane, const Plane& eval) {
+    if (eval.value_bins != plane.value_bins || eval.wide != plane.wide)
+        throw std::invalid_argument("an eval plane must be binned by the training plane's cuts: build it with cuts_from");
+}
+
+}  // namespace
+
+Fit::Worker::Worker(const CellLayout& layout, i64 strip_cells, InstructionSet set)
+    : strip(static_cast<std::size_t>(strip_cells) * 3 * sizeof(i64)),
+      difference(static_cast<std::size_t>(layout.max_value_bins + 1) * 3 * sizeof(i64)),
+      scan(layout, set) {}
+
+Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitSettings& settings,
+         std::vector<const Plane*> eval_planes)
+    : plane_(plane), settings_(settings), eval_planes_(std::move(eval_planes)), layout_(plane),
+      team_(settings.n_threads), gradients_(settings.objective, label, weight, plane.n_rows, settings.instruction_set),
+      order_(plane, settings.instruction_set), slots_(layout_.n_cells(), settings.histogram_bytes),
+      level_(layout_.n_cells()), may_miss_(static_cast<std::size_t>(plane.n_features)),
+      margins_(static_cast<std::size_t>(plane.n_rows), settings.base_margin) {
+    if (plane.n_rows < 1 || plane.n_rows > std::numeric_limits<i32>::max())
+        throw std::invalid_argument("a fit takes between 1 and 2147483647 rows, got " + std::to_string(plane.n_rows));
+    const i64 strip_cells = most_cells(layout_, feature_ranges(plane_, 1));
+    workers_.reserve(static_cast<std::size_t>(team_.size()));
+    for (int w = 0; w < team_.size(); ++w) workers_.emplace_back(layout_, strip_cells, settings_.instruction_set);
+    team_.run(plane.n_features, [&](i64 f, int) {
+        may_miss_[f] = (plane_.wide ? has_missing<std::uint16_t> : has_missing<std::uint8_t>)(plane_, static_cast<i32>(f));
+    });
+    for (const Plane* eval : eval_planes_) {
+        check_eval_plane(plane_, *eval);
+        eval_margins_.emplace_back(static_cast<std::size_t>(eval->n_rows), settings.base_margin);
+    }
+}
+
+// A transaction that throws leaves the fit good for nothing but its destructor.
+template <class Work>
+auto Fit::transaction(Stage needed, const char* name, Work&& work) {
+    if (stage_ == Stage::failed) throw std::logic_error(std::string(name) + ": an earlier transaction of this fit failed");
+    if (stage_ != needed)
+        throw std::logic_error(std::string(name) + (needed == Stage::in_tree ? " comes after begin_tree" : " comes between trees"));
+    stage_ = Stage::failed;
+    FloatingPointMode mode;
+    if constexpr (std::is_void_v<decltype(work())>) {
+        work();
+        stage_ = needed;
+    } else {
+        auto result = work();
+        stage_ = needed;
+        return result;
+    }
+}
+
+void Fit::begin_tree() {
+    transaction(Stage::between_trees, "begin_tree", [&] {
+        Node root;
+        root.end = plane_.n_rows;
+        root.totals = gradients_.quantise_all(margins_.data(), team_);
+        scoring_ = {gradients_.scale_g(), gradients_.scale_h(), settings_.regularisation};
+        order_.reset(team_);
+        nodes_.assign(1, root);
+        open_.assign(1, 0);
+        families_.assign(1, {-1, 0, -1});
+        searches_.clear();
+        planned_.clear();
+        n_leaves_ = 1;
+        n_levels_ = 0;
+    });
+    stage_ = Stage::in_tree;
+}
+
+void Fit::build_histograms() {
+    transaction(Stage::in_tree, "build_histograms", [&] {
+        searches_.clear();
+        for (const Family& family : families_) queue_family(family);
+        families_.clear();
+        build_slots();
+    });
+}
+
+void Fit::find_splits(Choice choice) {
+    transaction(Stage::in_tree, "find_splits", [&] { choice == Choice::common ? find_common_split() : find_best_splits(); });
+}
+
+i64 Fit::plan(Choice choice) {
+    return transaction(Stage::in_tree, "plan", [&] {
+        planned_ = choice == Choice::every ? plan_every() : choice == Choice::best ? plan_best() : plan_common();
+        planned_as_ = choice;
+        return static_cast<i64>(planned_.size());
+    });
+}
+
+void Fit::partition() {
+    transaction(Stage::in_tree, "partition", [&] {
+        const std::vector<i64> n_left = order_.partition(nodes_, planned_, team_);
+        nodes_.reserve(nodes_.size() + 2 * planned_.size());
+        for (std::size_t p = 0; p < planned_.size(); ++p) {
+            const i32 first = static_cast<i32>(nodes_.size());
+            Node& parent = nodes_[planned_[p]];
+            Node left, right;
+            left.begin = parent.begin;
+            left.end = right.begin = parent.begin + n_left[p];
+            right.end = parent.end;
+            left.depth = right.depth = parent.depth + 1;
+            left.totals = parent.best.left;
+            right.totals = parent.totals - left.totals;
+            parent.left = first;
+            parent.right = first + 1;
+            families_.push_back({planned_[p], first, first + 1});
+            nodes_.push_back(left);
+            nodes_.push_back(right);
+        }
+        open_children();
+        n_leaves_ += static_cast<i64>(planned_.size());
+        n_levels_ += 1;
+        planned_.clear();
+    });
+}
+
+void Fit::end_tree() {
+    transaction(Stage::in_tree, "end_tree", [&] {
+        for (Node& node : nodes_) release(node);
+        std::vector<float> values(nodes_.size(), 0.0f);
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            if (!nodes_[i].is_leaf()) continue;
+            const double g = scoring_.gradient(nodes_[i].totals), h = scoring_.hessian(nodes_[i].totals);
+            values[i] = saturate(settings_.learning_rate * leaf_weight(g, h, settings_.regularisation));
+        }
+        add_leaf_values(nodes_, values, order_.rows(), margins_.data(), team_);
+        for (std::size_t e = 0; e < eval_planes_.size(); ++e)
+            add_routed_values(nodes_, values, *eval_planes_[e], eval_margins_[e].data(), team_);
+        trees_.append(nodes_, values, scoring_);
+    });
+    stage_ = Stage::between_trees;
+}
+
+// ---- which nodes matter --------------------------------------------------------------------------------------------
+
+// Whether the rules leave room for a split at all; a node that fails is never looked at.
+bool Fit::is_splittable(const Node& node) const {
+    const bool deep = settings_.max_depth != 0 && node.depth >= settings_.max_depth;
+    return !deep && room() > 0 && node.rows() >= 2 * settings_.regularisation.min_samples_leaf;
+}
+
+// Whether children of the node could be split in turn: only they read its histogram.
+bool Fit::is_kept(const Node& node) const { return settings_.max_depth == 0 || node.depth + 1 < settings_.max_depth; }
+
+int Fit::words_of(const Node& node) const {
+    if (gradients_.has_constant_hessian()) return node.rows() < kPackedRows ? 1 : 2;
+    return settings_.regularisation.min_samples_leaf > 1 ? 3 : 2;
+}
+
+RowSpan Fit::rows_of(const Node& node) const {
+    if (node.rows() == plane_.n_rows) return {nullptr, 0, plane_.n_rows};
+    return {order_.rows() + node.begin, 0, node.rows()};
+}
+
+i64 Fit::room() const {
+    return settings_.max_leaves == 0 ? std::numeric_limits<i64>::max() : settings_.max_leaves - n_leaves_;
+}
+
+void Fit::release(Node& node) {
+    if (node.slot >= 0) slots_.release(node.slot);
+    node.slot = -1;
+}
+
+// ---- histograms ------------------------------------------------------------------------------------------------------
+
+void Fit::queue_family(const Family& family) {
+    const auto queue_if_splittable = [&](i32 index) {
+        if (index >= 0 && is_splittable(nodes_[index])) queue_alone(index);
+    };
+    const bool is_root = family.parent < 0;
+    const bool left_is_smaller = is_root || nodes_[family.left].rows() <= nodes_[family.right].rows();
+    const i32 smaller = left_is_smaller ? family.left : family.right;
+    const i32 larger = left_is_smaller ? family.right : family.left;
+    if (is_root || nodes_[family.parent].slot < 0 || !is_splittable(nodes_[larger])) {
+        if (!is_root) release(nodes_[family.parent]);
+        queue_if_splittable(family.left);
+        queue_if_splittable(family.right);
+        return;
+    }
+    queue_alone(smaller);
+    searches_.back().derived = larger;
+    std::swap(nodes_[larger].slot, nodes_[family.parent].slot);
+}
+
+void Fit::queue_alone(i32 index) {
+    Node& node = nodes_[index];
+    const bool must = node.rows() >= kPackedRows || node.rows() > divide_up(plane_.n_rows, 4 * team_.size());
+    if (must || (is_kept(node) && is_splittable(node))) node.slot = slots_.acquire(words_of(node), must);
+    searches_.push_back({index, -1, false});
+}
+
+// Row chunks of the nodes that have a slot to build: a node of several chunks gets a partial histogram for each.
+void Fit::build_slots() {
+    struct Unit {
+        RowSpan rows;
+        Strip strip;
+    };
+    struct Sum {
+        Strip to;
+        std::size_t begin, end;  // partials
+    };
+    std::vector<Unit> units;
+    std::vector<Sum> sums;
+    i64 n_rows = 0;
+    for (const Search& search : searches_)
+        if (nodes_[search.built].slot >= 0) n_rows += nodes_[search.built].rows();
+    const i64 chunk = std::clamp(divide_up(n_rows, 4 * team_.size()), kLeastChunk, kPackedRows - 1);
+    std::size_t n_partials = 0;
+    for (const Search& search : searches_) {
+        const Node& node = nodes_[search.built];
+        if (node.slot < 0) continue;
+        const Strip slot = slots_.strip(node.slot);
+        const RowSpan rows = rows_of(node);
+        const int words = gradients_.has_constant_hessian() ? 1 : slot.words;
+        const i64 n_chunks = divide_up(rows.n, chunk);
+        const std::size_t first_partial = n_partials;
+        for (i64 c = 0; c < n_chunks; ++c) {
+            const i64 begin = rows.n * c / n_chunks, end = rows.n * (c + 1) / n_chunks;
+            const RowSpan part{rows.list ? rows.list + begin : nullptr, rows.first + begin, end - begin};
+            if (n_chunks == 1) {
+                units.push_back({part, slot});
+                continue;
+            }
+            if (n_partials == partials_.size())
+                partials_.emplace_back(static_cast<std::size_t>(layout_.n_cells() * words) * sizeof(i64));
+            units.push_back({part, buffer_strip(partials_[n_partials++], 0, words)});
+        }
+        if (n_chunks > 1) sums.push_back({slot, first_partial, n_partials});
+    }
+    if (units.empty()) return;
+
+    const auto ranges = feature_ranges(plane_, divide_up(team_.size(), static_cast<i64>(units.size())));
+    const i64 n_ranges = static_cast<i64>(ranges.size());
+    std::stable_sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.rows.n > b.rows.n; });
+    team_.run(static_cast<i64>(units.size()) * n_ranges, [&](i64 task, int worker) {
+        const Unit& unit = units[task / n_ranges];
+        const FeatureRange range = ranges[task % n_ranges];
+        clear(unit.strip, layout_.offset[range.begin], layout_.offset[range.end]);
+        add_rows(plane_, layout_, {gradients_.g(), gradients_.h()}, unit.rows, range, unit.strip, workers_[worker].staging);
+    });
+
+    constexpr i64 kPiece = 4096;  // cells
+    const i64 n_pieces = divide_up(layout_.n_cells(), kPiece);
+    team_.run(static_cast<i64>(sums.size()) * n_pieces, [&](i64 task, int) {
+        const Sum& sum = sums[task / n_pieces];
+        const i64 begin = task % n_pieces * kPiece, end = std::min(begin + kPiece, layout_.n_cells());
+        clear(sum.to, begin, end);
+        for (std::size_t p = sum.begin; p < sum.end; ++p)
+            add_cells(sum.to, buffer_strip(partials_[p], 0, gradients_.has_constant_hessian() ? 1 : sum.to.words), begin, end);
+    });
+}
+
+// ---- splits ----------------------------------------------------------------------------------------------------------
+
+// The node's cells of a range: from its slot or, if none keeps them, built into the worker's buffer.
+Strip Fit::built_strip(const Node& node, FeatureRange range, Worker& worker) {
+    if (node.slot >= 0) return slots_.strip(node.slot);
+    const Strip strip = buffer_strip(worker.strip, layout_.offset[range.begin], words_of(node));
+    clear(strip, layout_.offset[range.begin], layout_.offset[range.end]);
+    add_rows(plane_, layout_, {gradients_.g(), gradients_.h()}, rows_of(node), range, strip, worker.staging);
+    return strip;
+}
+
+// Calls visit(node, feature, cells, words) for the nodes of a search, feature by feature, left before right.
+template <class Visit>
+void Fit::visit_search(const Search& search, FeatureRange range, Worker& worker, Visit&& visit) {
+    const Strip part = built_strip(nodes_[search.built], range, worker);
+    for (i32 feature = range.begin; feature < range.end; ++feature) {
+        const i64 begin = layout_.offset[feature], end = layout_.offset[feature + 1];
+        const auto visit_built = [&] { visit(search.built, feature, part.of(begin), part.words); };
+        if (search.derived < 0) {
+            visit_built();
+            continue;
+        }
+        const Node& derived = nodes_[search.derived];
+        const Strip whole = slots_.strip(derived.slot);
+        const Strip rest = is_kept(derived) ? whole : buffer_strip(worker.difference, begin, whole.words);
+        if (!(is_kept(derived) && search.is_subtracted)) subtract_cells(rest, whole, part, begin, end);
+        if (search.built < search.derived) visit_built();
+        visit(search.derived, feature, rest.of(begin), rest.words);
+        if (search.built > search.derived) visit_built();
+    }
+}
+
+void Fit::find_best_splits() {
+    const i64 n_searches = static_cast<i64>(searches_.size());
+    const auto ranges = feature_ranges(plane_, divide_up(team_.size(), std::max<i64>(n_searches, 1)));
+    const i64 n_ranges = static_cast<i64>(ranges.size());
+    struct Found {
+        Split built, derived;
+    };
+    std::vector<Found> found(static_cast<std::size_t>(n_searches * n_ranges));
+    team_.run(n_searches * n_ranges, [&](i64 task, int w) {
+        const Search& search = searches_[task / n_ranges];
+        Worker& worker = workers_[w];
+        visit_search(search, ranges[task % n_ranges], worker, [&](i32 index, i32 feature, const i64* cells, int words) {
+            const Node& node = nodes_[index];
+            if (!is_splittable(node)) return;
+            worker.scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
+            worker.scan.improve(feature, index == search.built ? found[task].built : found[task].derived);
+        });
+    });
+    const auto keep_better = [](Split& best, const Split& other) {
+        if (other.is_found && (!best.is_found || is_better(other.candidate, best.candidate))) best = other;
+    };
+    for (i64 task = 0; task < n_searches * n_ranges; ++task) {
+        const Search& search = searches_[task / n_ranges];
+        keep_better(nodes_[search.built].best, found[task].built);
+        if (search.derived >= 0) keep_better(nodes_[search.derived].best, found[task].derived);
+    }
+    finish_searches();
+}
+
+// Every open node in order, for each feature of a range; cells may be null for a node that cannot be split.
+template <class Visit>
+void Fit::visit_frontier(FeatureRange range, Worker& worker, Visit&& visit) {
+    std::size_t next_search = 0;  // searches lie in frontier order
+    i32 done = -1;
+    for (const i32 index : open_) {
+        const Node& node = nodes_[index];
+        if (index == done) continue;
+        if (next_search < searches_.size() &&
+            (index == searches_[next_search].built || index == searches_[next_search].derived)) {
+            const Search& search = searches_[next_search++];
+            visit_search(search, range, worker, visit);
+            done = index == search.built ? search.derived : search.built;
+            continue;
+        }
+        const bool looked_at = is_splittable(node);
+        const Strip strip = looked_at ? built_strip(node, range, worker) : Strip{};
+        for (i32 feature = range.begin; feature < range.end; ++feature)
+            visit(index, feature, looked_at ? strip.of(layout_.offset[feature]) : nullptr, strip.words);
+    }
+}
+
+void Fit::find_common_split() {
+    for (const i32 index : open_) nodes_[index].best = Split{};
+    if (room() <= 0 || (settings_.max_depth != 0 && n_levels_ >= settings_.max_depth)) return finish_searches();
+    const auto ranges = feature_ranges(plane_, 4 * team_.size());
+    std::vector<Candidate> best(ranges.size());
+    double whole = 0.0;
+    for (const i32 index : open_) whole += scoring_.own_score(nodes_[index].totals);
+    level_.clear();
+    team_.run(static_cast<i64>(ranges.size()), [&](i64 task, int w) {
+        SplitScan& scan = workers_[w].scan;
+        visit_frontier(ranges[task], workers_[w], [&](i32 index, i32 feature, const i64* cells, int words) {
+            const Node& node = nodes_[index];
+            if (cells != nullptr && is_splittable(node))
+                scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
+            else
+                scan.load_unsplittable(plane_.value_bins[feature], node.totals, scoring_);
+            scan.add_to_level(layout_.offset[feature], may_miss_[feature], level_);
+        });
+        best[task] = best_of_level(level_, layout_, ranges[task], whole, settings_.regularisation.gamma);
+    });
+    Candidate common{0.0, -1, -1, 0};
+    for (const Candidate& candidate : best)
+        if (candidate.gain > 0.0 && is_better(candidate, common)) common = candidate;
+    for (Search& search : searches_) search.is_subtracted = true;
+    if (common.gain > 0.0) split_in_common(common);
+    finish_searches();
+}
+
+// Gives every open node that the common cut can split its own sums and gain.
+void Fit::split_in_common(const Candidate& common) {
+    Worker& worker = workers_[0];
+    const FeatureRange only{common.feature, common.feature + 1};
+    visit_frontier(only, worker, [&](i32 index, i32 feature, const i64* cells, int words) {
+        Node& node = nodes_[index];
+        if (cells == nullptr || !is_splittable(node)) return;
+        worker.scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
+        node.best = worker.scan.at(feature, common.bin, common.missing_left);
+    });
+}
+
+// Gives back the histograms that nobody will read again.
+void Fit::finish_searches() {
+    for (const Search& search : searches_) {
+        for (const i32 index : {search.built, search.derived})
+            if (index >= 0 && (!is_kept(nodes_[index]) || !is_splittable(nodes_[index]))) release(nodes_[index]);
+    }
+    searches_.clear();
+}
+
+// ---- growth (contract §9) ------------------------------------------------------------------------------------------------
+
+std::vector<i32> Fit::plan_every() const {
+    std::vector<i32> planned;
+    for (const i32 index : open_)
+        if (nodes_[index].best.is_found) planned.push_back(index);
+    if (static_cast<i64>(planned.size()) > room()) {
+        std::stable_sort(planned.begin(), planned.end(),
+                         [&](i32 a, i32 b) { return nodes_[a].best.candidate.gain > nodes_[b].best.candidate.gain; });
+        planned.resize(static_cast<std::size_t>(room()));
+        std::sort(planned.begin(), planned.end());  // the level's order is that of creation
+    }
+    return planned;
+}
+
+std::vector<i32> Fit::plan_best() const {
+    i32 best = -1;
+    if (room() > 0)
+        for (const i32 index : open_)
+            if (nodes_[index].best.is_found &&
+                (best < 0 || nodes_[index].best.candidate.gain > nodes_[best].best.candidate.gain))
+                best = index;
+    return best < 0 ? std::vector<i32>{} : std::vector<i32>{best};
+}
+
+std::vector<i32> Fit::plan_common() const {
+    if (settings_.max_depth != 0 && n_levels_ >= settings_.max_depth) return {};
+    std::vector<i32> planned;
+    for (const i32 index : open_)
+        if (nodes_[index].best.is_found) planned.push_back(index);
+    return static_cast<i64>(planned.size()) <= room() ? planned : std::vector<i32>{};
+}
+
+// every: only the children stay open; best: they follow the older leaves; common: they take their parent's place.
+void Fit::open_children() {
+    std::vector<i32> next;
+    next.reserve(open_.size() + planned_.size());
+    for (const i32 index : open_) {
+        Node& node = nodes_[index];
+        if (planned_as_ == Choice::common && !node.is_leaf()) {
+            next.push_back(node.left);
+            next.push_back(node.right);
+        } else if (planned_as_ != Choice::every && node.is_leaf()) {
+            next.push_back(index);
+        } else if (node.is_leaf()) {
+            release(node);
+        }
+    }
+    if (planned_as_ != Choice::common)
+        for (const Family& family : families_) {
+            next.push_back(family.left);
+            next.push_back(family.right);
+        }
+    open_ = std::move(next);
+}
+
+}  // namespace dyno

@@ -1,0 +1,128 @@
+// One fit on the CPU: the transactions of engine/backends/__init__.py over a node table, histograms and a row order.
+#pragma once
+
+#include <vector>
+
+#include "gradients.hpp"
+#include "histogram.hpp"
+#include "nodes.hpp"
+#include "partition.hpp"
+#include "plane.hpp"
+#include "slots.hpp"
+#include "splits.hpp"
+#include "team.hpp"
+
+namespace dyno {
+
+enum class Choice { every, best, common };
+
+struct FitSettings {
+    Objective objective = Objective::squared_error;
+    double learning_rate = 0.1;
+    i64 max_depth = 0;   // 0 is no limit
+    i64 max_leaves = 0;  // likewise
+    Regularisation regularisation{};
+    float base_margin = 0.0f;
+    int n_threads = 1;
+    i64 histogram_bytes = 0;  // histograms beyond this are built again when wanted; never changes a bit
+    InstructionSet instruction_set = InstructionSet::baseline;
+};
+
+class Fit {
+public:
+    // Borrows the planes, label and weight (null for none) for its life.
+    Fit(const Plane& plane, const float* label, const float* weight, const FitSettings& settings,
+        std::vector<const Plane*> eval_planes);
+
+    void begin_tree();
+    void build_histograms();
+    void find_splits(Choice choice);
+    i64 plan(Choice choice);
+    void partition();
+    void end_tree();
+
+    const std::vector<float>& eval_margins(std::size_t index) const { return eval_margins_.at(index); }
+    const FinishedTrees& trees() const { return trees_; }
+
+private:
+    enum class Stage { between_trees, in_tree, failed };
+
+    // New nodes to look at: siblings, of which the one of fewer rows is built and the other derived, or one alone.
+    struct Search {
+        i32 built = -1;
+        i32 derived = -1;          // its slot holds the parent's histogram until this one is subtracted
+        bool is_subtracted = false;
+    };
+    struct Family {
+        i32 parent;  // -1 for the root, which is then `left`
+        i32 left;
+        i32 right;
+    };
+    struct Worker {
+        Worker(const CellLayout& layout, i64 strip_cells, InstructionSet set);
+        Staging staging;
+        AlignedBytes strip;       // a range's cells of a node that no slot keeps
+        AlignedBytes difference;  // a feature's cells of a derived one
+        SplitScan scan;
+    };
+
+    template <class Work>
+    auto transaction(Stage needed, const char* name, Work&& work);
+
+    i64 room() const;
+    bool is_splittable(const Node& node) const;
+    bool is_kept(const Node& node) const;
+    int words_of(const Node& node) const;
+    RowSpan rows_of(const Node& node) const;
+
+    void queue_family(const Family& family);
+    void queue_alone(i32 index);
+    void build_slots();
+
+    Strip built_strip(const Node& node, FeatureRange range, Worker& worker);
+    template <class Visit>
+    void visit_search(const Search& search, FeatureRange range, Worker& worker, Visit&& visit);
+    template <class Visit>
+    void visit_frontier(FeatureRange range, Worker& worker, Visit&& visit);
+
+    void find_best_splits();
+    void find_common_split();
+    void split_in_common(const Candidate& common);
+    void finish_searches();
+    void release(Node& node);
+
+    std::vector<i32> plan_every() const;
+    std::vector<i32> plan_best() const;
+    std::vector<i32> plan_common() const;
+    void open_children();
+
+    const Plane& plane_;
+    const FitSettings settings_;
+    const std::vector<const Plane*> eval_planes_;
+    const CellLayout layout_;
+    Team team_;
+    Gradients gradients_;
+    RowOrder order_;
+    SlotPool slots_;
+    LevelScores level_;
+    std::vector<Worker> workers_;
+    std::vector<AlignedBytes> partials_;   // histograms of chunks of a node, before they are added up
+    std::vector<std::uint8_t> may_miss_;   // by feature: some row's value is missing
+    std::vector<float> margins_;
+    std::vector<std::vector<float>> eval_margins_;
+    FinishedTrees trees_;
+
+    // The tree that grows.
+    Stage stage_ = Stage::between_trees;
+    Scoring scoring_;
+    std::vector<Node> nodes_;  // in order of creation
+    std::vector<i32> open_;    // in the order that settles ties
+    std::vector<Family> families_;  // born by the last partition, not yet queued
+    std::vector<Search> searches_;
+    std::vector<i32> planned_;
+    Choice planned_as_ = Choice::every;
+    i64 n_leaves_ = 0;
+    i64 n_levels_ = 0;
+};
+
+}  // namespace dyno

@@ -1,0 +1,143 @@
+#include "partition.hpp"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace dyno {
+namespace {
+
+constexpr i64 kChunk = 32768;
+
+struct Chunk {
+    std::size_t planned;  // which of the planned nodes
+    i64 begin;
+    i64 end;
+    bool is_whole;  // the node has no other chunk
+    i64 n_left = 0;
+};
+
+// Bins `<= bin` or `== also` go left.
+template <class Bin>
+struct Rule {
+    const Bin* column;
+    i32 bin;
+    i32 also;
+};
+
+// `left` may be `rows` itself: never written ahead of what is read.
+template <class Bin>
+DYNO_FN i64 divide_body(const Rule<Bin>& rule, const i32* rows, i64 begin, i64 n, i32* left, i32* right, i64 n_left) {
+    i64 n_right = begin - n_left;
+    for (i64 i = begin; i < n; ++i) {
+        const i32 row = rows[i];
+        const i32 bin = rule.column[row];
+        const bool goes_left = (bin <= rule.bin) | (bin == rule.also);
+        left[n_left] = row;
+        right[n_right] = row;
+        n_left += goes_left;
+        n_right += !goes_left;
+    }
+    return n_left;
+}
+
+template <class Bin>
+i64 divide_portable(const Rule<Bin>& rule, const i32* rows, i64 n, i32* left, i32* right) {
+    return divide_body(rule, rows, 0, n, left, right, 0);
+}
+
+// Sixteen rows at a time. A gather reads four bytes from a bin's address: the column's slack covers the last ones.
+template <class Bin>
+DYNO_AVX512 i64 divide_avx512(const Rule<Bin>& rule, const i32* rows, i64 n, i32* left, i32* right) {
+    const __m512i bin_mask = _mm512_set1_epi32(sizeof(Bin) == 1 ? 0xff : 0xffff);
+    const __m512i last_left = _mm512_set1_epi32(rule.bin), also = _mm512_set1_epi32(rule.also);
+    i64 i = 0, n_left = 0, n_right = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m512i row = _mm512_loadu_si512(rows + i);
+        const __m512i bin = _mm512_and_si512(_mm512_i32gather_epi32(row, rule.column, sizeof(Bin)), bin_mask);
+        const __mmask16 goes_left = _mm512_cmple_epi32_mask(bin, last_left) | _mm512_cmpeq_epi32_mask(bin, also);
+        _mm512_storeu_si512(left + n_left, _mm512_maskz_compress_epi32(goes_left, row));
+        _mm512_storeu_si512(right + n_right, _mm512_maskz_compress_epi32(static_cast<__mmask16>(~goes_left), row));
+        const int lefts = __builtin_popcount(goes_left);
+        n_left += lefts;
+        n_right += 16 - lefts;
+    }
+    return divide_body(rule, rows, i, n, left, right, n_left);
+}
+
+template <class Bin>
+i64 divide(InstructionSet set, const Plane& plane, const Candidate& split, const i32* rows, i64 n, i32* left, i32* right) {
+    const i32 missing = plane.value_bins[split.feature];
+    const Rule<Bin> rule{plane.column<Bin>(split.feature), split.bin, split.missing_left ? missing : split.bin};
+    return (set == InstructionSet::avx512 ? divide_avx512<Bin> : divide_portable<Bin>)(rule, rows, n, left, right);
+}
+
+std::vector<Chunk> chunks_of(const std::vector<Node>& nodes, const std::vector<i32>& planned) {
+    std::vector<Chunk> chunks;
+    for (std::size_t p = 0; p < planned.size(); ++p) {
+        const Node& node = nodes[planned[p]];
+        const bool is_whole = node.rows() <= kChunk;
+        for (i64 begin = node.begin; begin < node.end; begin += kChunk)
+            chunks.push_back({p, begin, std::min(begin + kChunk, node.end), is_whole});
+    }
+    return chunks;
+}
+
+void copy_rows(i32* to, const i32* from, i64 n) {
+    if (n > 0) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(i32));
+}
+
+}  // namespace
+
+RowOrder::RowOrder(const Plane& plane, InstructionSet set) : plane_(plane), set_(set) {
+    const std::size_t size = static_cast<std::size_t>(plane.n_rows) * sizeof(i32);
+    rows_ = AlignedBytes(size);
+    right_ = AlignedBytes(size);
+    if (plane.n_rows > kChunk) left_ = AlignedBytes(size);
+}
+
+void RowOrder::reset(Team& team) {
+    i32* rows = reinterpret_cast<i32*>(rows_.data());
+    const i64 n = plane_.n_rows;
+    team.run((n + kChunk - 1) / kChunk, [=](i64 chunk, int) {
+        const i64 end = std::min((chunk + 1) * kChunk, n);
+        for (i64 i = chunk * kChunk; i < end; ++i) rows[i] = static_cast<i32>(i);
+    });
+}
+
+std::vector<i64> RowOrder::partition(const std::vector<Node>& nodes, const std::vector<i32>& planned, Team& team) {
+    i32* rows = reinterpret_cast<i32*>(rows_.data());
+    i32* left = reinterpret_cast<i32*>(left_.data());
+    i32* right = reinterpret_cast<i32*>(right_.data());
+    std::vector<Chunk> chunks = chunks_of(nodes, planned);
+    team.run(static_cast<i64>(chunks.size()), [&](i64 c, int) {
+        Chunk& chunk = chunks[c];
+        const Candidate& split = nodes[planned[chunk.planned]].best.candidate;
+        i32* const own = rows + chunk.begin;
+        i32* const lefts = chunk.is_whole ? own : left + chunk.begin;
+        const i64 n = chunk.end - chunk.begin;
+        const auto run = plane_.wide ? divide<std::uint16_t> : divide<std::uint8_t>;
+        chunk.n_left = run(set_, plane_, split, own, n, lefts, right + chunk.begin);
+        if (chunk.is_whole) copy_rows(own + chunk.n_left, right + chunk.begin, n - chunk.n_left);
+    });
+
+    std::vector<i64> n_left(planned.size(), 0);
+    for (const Chunk& chunk : chunks) n_left[chunk.planned] += chunk.n_left;
+    if (std::all_of(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return chunk.is_whole; })) return n_left;
+
+    std::vector<i64> before(chunks.size(), 0);  // left rows of the same node in earlier chunks
+    for (std::size_t c = 1; c < chunks.size(); ++c)
+        if (chunks[c].planned == chunks[c - 1].planned) before[c] = before[c - 1] + chunks[c - 1].n_left;
+    team.run(static_cast<i64>(chunks.size()), [&](i64 c, int) {
+        const Chunk& chunk = chunks[c];
+        if (chunk.is_whole) return;
+        const i64 first = nodes[planned[chunk.planned]].begin;
+        const i64 rights_before = chunk.begin - first - before[c];
+        copy_rows(rows + first + before[c], left + chunk.begin, chunk.n_left);
+        copy_rows(rows + first + n_left[chunk.planned] + rights_before, right + chunk.begin, chunk.end - chunk.begin - chunk.n_left);
+    });
+    return n_left;
+}
+
+}  // namespace dyno

@@ -1,0 +1,49 @@
+// Storage of whole histograms, reused from node to node and tree to tree, within a budget of bytes.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "histogram.hpp"
+
+namespace dyno {
+
+class SlotPool {
+public:
+    SlotPool(i64 n_cells, i64 budget) : n_cells_(n_cells), budget_(budget) {}
+
+    // -1 if the budget is spent, unless the slot must be.
+    i32 acquire(int words, bool must = false) {
+        auto& free = free_[words];
+        if (!free.empty()) {
+            const i32 slot = free.back();
+            free.pop_back();
+            return slot;
+        }
+        const i64 bytes = n_cells_ * words * static_cast<i64>(sizeof(i64));
+        if (used_ + bytes > budget_ && !must) return -1;
+        free.reserve(slots_.size() + 1);  // so that release never throws
+        slots_.push_back({AlignedBytes(static_cast<std::size_t>(bytes)), words});
+        used_ += bytes;
+        return static_cast<i32>(slots_.size()) - 1;
+    }
+
+    void release(i32 slot) { free_[slots_[slot].words].push_back(slot); }
+
+    Strip strip(i32 slot) { return {reinterpret_cast<i64*>(slots_[slot].bytes.data()), 0, slots_[slot].words}; }
+    int words(i32 slot) const { return slots_[slot].words; }
+
+private:
+    struct Slot {
+        AlignedBytes bytes;
+        int words;
+    };
+
+    i64 n_cells_;
+    i64 budget_;
+    i64 used_ = 0;
+    std::vector<Slot> slots_;
+    std::array<std::vector<i32>, 4> free_;  // by words
+};
+
+}  // namespace dyno
