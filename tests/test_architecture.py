@@ -17,7 +17,8 @@ ROOMS = {
 
 # Within the engine a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "tree", "numerics", "callbacks", "profile", "kernels", "columns", "tables", "labels", "cores", "modelfile"},
+    {"errors", "tree", "numerics", "callbacks", "profile", "kernels", "cores", "modelfile"}
+    | {"tables", "columns", "labels"},
     {"params", "metrics", "objectives", "device", "forest", "cuts"},
     {"backends", "predictor"},
     {"dataset", "growers", "model"},

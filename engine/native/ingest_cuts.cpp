@@ -57,7 +57,7 @@ FeatureCuts cuts_between_all(const std::vector<Key>& distinct) {
     for (std::size_t i = 1; i < distinct.size(); ++i) {
         cuts.values.push_back(midpoint(value_of(distinct[i - 1]), value_of(distinct[i])));
     }
-    cuts.value_bins = static_cast<i32>(distinct.size());
+    cuts.value_bins = static_cast<i32>(cuts.values.size()) + 1;
     return cuts;
 }
 
@@ -133,7 +133,7 @@ private:
         for (const int f : few) {
             std::vector<Key> distinct = seen[f].keys();
             std::sort(distinct.begin(), distinct.end());
-            out[f] = cuts_between_all(distinct);
+            if (!distinct.empty()) out[f] = cuts_between_all(distinct);
         }
         std::sort(many.begin(), many.end());
         return many;
