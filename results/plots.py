@@ -7,6 +7,7 @@ without figures keep their line. The same rows give the same bytes.
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import wrap
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -18,8 +19,11 @@ from results.standings import Entry, Pair, Standings, Table
 ENGINE, RIVAL, INGEST, INK, FAINT, WARNING = "#0b6e99", "#8a8f98", "#d5d8dd", "#22262b", "#6b7078", "#a4520b"
 
 WIDTH, LEFT, RIGHT = 10.5, 2.35, 0.25
-LINE, PAIR_HEAD, RUNG_HEAD, RUNG_FOOT, PAGE_HEAD = 0.31, 0.36, 0.42, 0.75, 1.2
+LINE, PAIR_HEAD, RUNG_HEAD, RUNG_FOOT, PAGE_HEAD = 0.31, 0.36, 0.55, 0.75, 1.2
 """Inches: the page and its margins; a contender's line, the titles above pair, rung and page, the axis below a rung."""
+
+NAME_LENGTH, DESCRIPTION_LENGTH = 28, 140
+"""Characters that fit the left margin, and the width of the page."""
 
 LABEL_ROOM = 1.45
 """Axis length over the longest bar, so that the label behind the longest bar stays on the page."""
@@ -51,7 +55,7 @@ def draw(found: Standings) -> Figure:
     _write(
         figure,
         0.82,
-        "Bar: median training time, with ingest behind it in light grey. Whisker: fastest to slowest repeat.",
+        "Bar: median training time, then ingest in light grey. Whisker: fastest to slowest repeat of training.",
     )
     top = PAGE_HEAD
     for table in found.tables:
@@ -62,7 +66,8 @@ def draw(found: Standings) -> Figure:
 
 def _draw_rung(figure: Figure, table: Table, top: float) -> None:
     _write(figure, top + 0.1, f"{table.ladder} · {table.rung}", size=11.5, weight="bold")
-    _write(figure, top + 0.32, describe(table), size=7.5, color=FAINT)
+    for line, text in enumerate(wrap(describe(table), DESCRIPTION_LENGTH)):
+        _write(figure, top + 0.32 + line * 0.15, text, size=7.5, color=FAINT)
     top += RUNG_HEAD
     length = LABEL_ROOM * max((_end(entry) for pair in table.pairs for entry in pair.entries), default=1.0)
     for pair in table.pairs:
@@ -89,9 +94,8 @@ def _draw_pair(axes: Axes, pair: Pair, is_last: bool) -> None:
     for line, unplaced in enumerate(pair.unplaced, start=len(pair.entries)):
         axes.annotate(f"{unplaced.status} x{unplaced.count}", (0, line), (4, 0), **_LABEL, color=WARNING)
     names = [f"{entry.contender} {entry.version}" for entry in pair.entries]
-    axes.set_yticks(
-        range(len(names) + len(pair.unplaced)), [*names, *(unplaced.contender for unplaced in pair.unplaced)]
-    )
+    names += [unplaced.contender for unplaced in pair.unplaced]
+    axes.set_yticks(range(len(names)), [name[:NAME_LENGTH] for name in names], parse_math=False)
     axes.tick_params(axis="y", length=0, colors=INK)
     for tick, entry in zip(axes.get_yticklabels(), pair.entries, strict=False):
         tick.set_weight("bold" if entry.is_engine else "normal")

@@ -108,7 +108,7 @@ def describe(table: Table) -> str:
             f"commit {commit}{' (dirty)' if shared.dirty else ''}",
             f"release {shared.release}",
             f"host {shared.passport} ({processor}, {cpus})",
-            f"{shared.device}, {shared.threads} threads",
+            f"{shared.device}, {shared.threads} {'thread' if shared.threads == 1 else 'threads'}",
             f"scale {shared.scale:g}",
             shared.timing_mode.replace("_", " "),
             f"data {(shared.data_hash or 'never seen')[:12]}",

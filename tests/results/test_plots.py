@@ -35,11 +35,14 @@ def test_axes_start_at_zero_and_hold_every_contender(fixture_rows):
 
 @pytest.mark.parametrize("seconds", [1e-6, 1e6])
 def test_nothing_drawn_leaves_the_page(row, seconds):
-    rows = [row(train_s=seconds, ingest_s=0.0, fit_s=seconds, repeat=k) for k in range(2)]
-    rows += [
-        row(contender="xgboost-depthwise", train_s=seconds / 9, ingest_s=0.0, fit_s=seconds, repeat=k) for k in range(2)
+    passport = {"digest": "5a1e7c0ffee0b00c", "host": {"processor": "Intel(R) Xeon(R) $8581C CPU @ 2.60GHz$ " * 2}}
+    shared = {"passport_before": passport, "passport_after": passport, "dirty": True, "release": "0.1.0+d0123456789ab"}
+    rows = [
+        row(contender=name, train_s=seconds / part, ingest_s=0.0, fit_s=seconds, repeat=repeat, **shared)
+        for repeat in range(2)
+        for name, part in (("engine-depthwise", 1), ("xgboost-depthwise", 9))
     ]
-    rows.append(row(contender="lightgbm-" + "x" * 12, status="error", message="$\\frac{broken$"))
+    rows.append(row(contender="contender-" * 6, status="error", message="$\\frac{broken$", **shared))
     figure = draw(standings(rows))
     page = figure.get_tightbbox()
     assert page.x0 >= 0
