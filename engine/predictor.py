@@ -54,6 +54,4 @@ def predict_leaf(columns: Columns, forest: Forest, n_threads: int = 0) -> np.nda
 def _check_features(columns: Columns, forest: Forest) -> None:
     used = int(forest.feature.max(initial=-1)) + 1
     if used > len(columns):
-        raise DataError(
-            f"X has {len(columns)} columns, but the trees split on {used}: give the columns the model was trained on"
-        )
+        raise DataError(f"X has {len(columns)} columns, but the trees need {used}: give those the model was trained on")
