@@ -246,7 +246,8 @@ class GBTClassifier(ClassifierMixin, GBTEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row; the first where both are equal."""
-        return self.classes_[(self.decision_function(X) > 0).astype(np.intp)]
+        second = self.decision_function(X) > 0
+        return self.classes_[second.astype(np.intp)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each class, float32, shape (n_rows, 2)."""
