@@ -1,4 +1,4 @@
-"""Features as float columns, named and checked. May import the native module, NumPy, tables and errors."""
+"""Features as float columns, named and checked. May import the native module, NumPy, tables, cores, errors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import _native
+from engine.cores import usable_cores
 from engine.errors import DataError
 from engine.tables import Part, take_apart
 
@@ -113,7 +114,7 @@ class Table:
         """The rows where the boolean `keep` is true (None: all), as floats, every value checked."""
         parts = self.parts if keep is None else [part.keep(keep) for part in self.parts]
         arrays = tuple(_as_float(part, name) for part, name in zip(parts, self.names, strict=True))
-        infinity = _native.find_infinity(arrays)
+        infinity = _native.find_infinity(arrays, usable_cores())
         if infinity is not None:
             feature, row = infinity
             at = row if keep is None else np.flatnonzero(keep)[row]

@@ -1,4 +1,4 @@
-"""The cuts that part every feature's values into bins (contract §3). May import the native module and columns."""
+"""The cuts that part every feature's values into bins (contract §3). May import the native module, columns, cores."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from engine import _native
 from engine.columns import Columns
+from engine.cores import usable_cores
 
 NARROW_BINS = 255
 """Value bins a feature may have, besides the missing one, for all bins to fit uint8."""
@@ -47,7 +48,7 @@ class Cuts:
             Positive and finite.
         max_bin : int in [2, 65535]
         """
-        return cls(*_native.find_cuts(columns.arrays, weight, max_bin))
+        return cls(*_native.find_cuts(columns.arrays, weight, max_bin, usable_cores()))
 
     def of(self, feature: int) -> np.ndarray:
         """The cuts of one feature."""

@@ -1,4 +1,4 @@
-"""Margins and leaves of rows under a forest (contract §10). May import the native module, columns, forest, errors."""
+"""Margins and leaves of rows under a forest (contract §10). May import the native module, columns, forest, cores."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import _native
+from engine.cores import usable_cores
 from engine.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def predict_margins(columns: Columns, forest: Forest, base_margin: np.float32, n
         If a tree splits on a feature that `columns` does not have.
     """
     _check_features(columns, forest)
-    return _native.predict_margins(columns.arrays, forest, float(base_margin), n_threads)
+    return _native.predict_margins(columns.arrays, forest, float(base_margin), n_threads or usable_cores())
 
 
 def predict_leaf(columns: Columns, forest: Forest, n_threads: int = 0) -> np.ndarray:
@@ -48,7 +49,7 @@ def predict_leaf(columns: Columns, forest: Forest, n_threads: int = 0) -> np.nda
         Node index within the tree.
     """
     _check_features(columns, forest)
-    return _native.predict_leaves(columns.arrays, forest, n_threads)
+    return _native.predict_leaves(columns.arrays, forest, n_threads or usable_cores())
 
 
 def _check_features(columns: Columns, forest: Forest) -> None:

@@ -5,16 +5,14 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
-#include <thread>
 
 #include "team.hpp"
 
 namespace dyno {
 
-// How many workers `n_tasks` can use; 0 asks for as many as this process may run on.
+// As many of n_threads as there are tasks for, at least one.
 inline int worker_count(int n_threads, long long n_tasks) {
-    const long long allowed = n_threads > 0 ? n_threads : std::max(1u, std::thread::hardware_concurrency());
-    return static_cast<int>(std::clamp<long long>(n_tasks, 1, allowed));
+    return static_cast<int>(std::clamp<long long>(n_tasks, 1, std::max(n_threads, 1)));
 }
 
 // Team::run, except that `task` may throw; tasks not yet begun are then dropped.

@@ -91,12 +91,12 @@ auto bins_of(const Plane& plane) {
 }  // namespace
 
 void bind_ingest(nb::module_& m) {
-    m.def("find_infinity", &find_infinity_py, nb::arg("columns"), nb::arg("n_threads") = 0,
+    m.def("find_infinity", &find_infinity_py, nb::arg("columns"), nb::arg("n_threads"),
           "(feature, row) of the first infinity by feature, then row; None if there is none.");
     m.def("find_cuts", &find_cuts_py, nb::arg("columns"), nb::arg("weight").none(), nb::arg("max_bin"),
-          nb::arg("n_threads") = 0, "(values, offsets, value_bins) by contract §3; weight is positive float32 or None.");
+          nb::arg("n_threads"), "(values, offsets, value_bins) by contract §3; weight is positive float32 or None.");
     m.def("make_plane", &make_plane_py, nb::arg("columns"), nb::arg("cuts"), nb::arg("offsets"), nb::arg("value_bins"),
-          nb::arg("n_threads") = 0, "The Plane of all columns' bins.");
+          nb::arg("n_threads"), "The Plane of all columns' bins.");
     m.def("row_bins", &bins_of<true>, nb::arg("plane"), "Bins as uint16 (n_rows, n_features), from the row-major copy.");
     m.def("column_bins", &bins_of<false>, nb::arg("plane"), "The same from the column-major copy.");
 }

@@ -84,8 +84,8 @@ nb::object predict_leaves_py(const nb::sequence& arrays, nb::handle forest, int 
 
 void bind_predict(nb::module_& m) {
     m.def("predict_margins", &predict_margins_py, nb::arg("columns"), nb::arg("forest"), nb::arg("base_margin"),
-          nb::arg("n_threads") = 0, "float32 margins, one a row; forest is an engine.forest.Forest.");
-    m.def("predict_leaves", &predict_leaves_py, nb::arg("columns"), nb::arg("forest"), nb::arg("n_threads") = 0,
+          nb::arg("n_threads"), "float32 margins, one a row; forest is an engine.forest.Forest.");
+    m.def("predict_leaves", &predict_leaves_py, nb::arg("columns"), nb::arg("forest"), nb::arg("n_threads"),
           "int32 node index within the tree, (n_rows, n_trees).");
 }
 

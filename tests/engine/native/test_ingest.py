@@ -16,7 +16,7 @@ LARGEST = float(np.finfo(np.float32).max)
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 
 
-def make_plane(X, cuts, n_threads=0):
+def make_plane(X, cuts, n_threads=2):
     return _native.make_plane(Columns.of(X).arrays, cuts.values, cuts.offsets, cuts.value_bins, n_threads)
 
 
@@ -37,8 +37,8 @@ def expected_bins(X, cuts):
     return [[bin_of(value, feature) for feature, value in enumerate(row)] for row in X]
 
 
-def assert_binned(X, cuts, n_threads=0):
-    plane = make_plane(X, cuts, n_threads)
+def assert_binned(X, cuts):
+    plane = make_plane(X, cuts)
     expected = expected_bins(X, cuts)
     np.testing.assert_array_equal(_native.row_bins(plane), expected)
     np.testing.assert_array_equal(_native.column_bins(plane), expected)
@@ -128,7 +128,7 @@ def test_a_constant_matrix_without_strides():
 )
 def test_the_module_refuses_other_columns(columns, message):
     with pytest.raises(ValueError, match=message):
-        _native.find_cuts(columns, None, 255)
+        _native.find_cuts(columns, None, 255, 1)
 
 
 def test_the_module_refuses_cuts_that_do_not_fit():
