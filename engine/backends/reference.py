@@ -1,4 +1,4 @@
-"""The whole trainer in plain NumPy, in the order of docs/contract.md: the oracle. May import numerics, params, tree.
+"""The whole trainer in plain NumPy, in the order of docs/contract.md: the oracle. May import errors, numerics, params, tree.
 
 Written for reading, and shares no code with the native side. It leaves out every trick that cannot be seen in the
 model: each histogram is built from its rows, each candidate of a node is scored at once as one array, and sums that
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from engine.backends import Choice
+from engine.errors import SessionError
 from engine.numerics import counter_hash, exp, floor_log2, saturate, sigmoid
 from engine.params import Params
 from engine.tree import NODE_DTYPES, Tree
@@ -126,6 +127,8 @@ class ReferenceBackend:
         eval_planes: Sequence[ReferencePlane] = (),
     ) -> None:
         """Every margin starts at `base_margin`."""
+        if self._plane is not None:
+            raise SessionError("this backend has a fit already: open another one")
         self._plane, self._eval_planes = plane, tuple(eval_planes)
         self._label, self._weight, self._params = label, weight, params
         self._margin = np.full(plane.n_rows, base_margin, np.float32)

@@ -5,7 +5,9 @@ Nothing here has a tolerance. Where bits differ, docs/contract.md says which sid
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,13 @@ from hypothesis import strategies as st
 
 import engine
 from engine import _native
-from engine.backends import open_backend
+from engine.backends import Backend, open_backend
+from engine.backends.native import NativeBackend
 from engine.backends.reference import MISSING
 from engine.growers import GROWERS
 from engine.objectives import OBJECTIVES, get_objective
+from engine.params import parse_params
+from engine.tree import Tree
 
 NAN = float("nan")
 THREADS = (1, 2, 5)
@@ -47,6 +52,31 @@ class Problem:
 def fit(problem: Problem, device: str, n_threads: int = 0) -> engine.Model:
     train, evaluated = problem.datasets()
     return engine.train(problem.params | {"device": device, "n_threads": n_threads}, train, eval_set=evaluated)
+
+
+def grow_trees(backend: Backend, train: engine.Dataset, given_params: dict[str, Any]) -> list[Tree]:
+    """Trees of a backend that is driven by hand, for what a session does not let a caller choose."""
+    params = parse_params(given_params)
+    base_margin = get_objective(params.objective).base_margin(train.label, train.weight, params.base_score)
+    with closing(backend):
+        backend.begin_fit(backend.ingest(train), train.label, train.weight, params, base_margin)
+        for index in range(params.n_estimators):
+            backend.begin_tree(index)
+            GROWERS[params.grower](backend)
+            backend.end_tree()
+        return backend.end_fit()
+
+
+@cache
+def has(instruction_set: str) -> bool:
+    """Whether this machine can run a set; baseline it always can."""
+    try:
+        grow_trees(NativeBackend(1, instruction_set=instruction_set), engine.Dataset([[1.0]], [1.0]), {})
+    except ValueError as error:
+        if "this machine has no" not in str(error):
+            raise
+        return False
+    return True
 
 
 def assert_one_model(problem: Problem) -> engine.Model:
@@ -186,6 +216,18 @@ def test_both_find_the_same_cuts_and_bins(problem):
     plane = train.plane("cpu")
     np.testing.assert_array_equal(_native.row_bins(plane), expected)
     np.testing.assert_array_equal(_native.column_bins(plane), expected)
+
+
+@identity
+@given(problems(), st.sampled_from(["baseline", "avx2", "avx512"]), st.sampled_from([0, 20_000, 2**30]))
+def test_neither_vector_code_nor_kept_histograms_change_a_bit(problem, instruction_set, histogram_bytes):
+    assume(has(instruction_set))
+    train, _ = problem.datasets()
+    native = NativeBackend(2, histogram_bytes=histogram_bytes, instruction_set=instruction_set)
+    expected = grow_trees(open_backend("reference"), train, problem.params)
+    for tree, oracle in zip(grow_trees(native, train, problem.params), expected, strict=True):
+        for name, array in oracle.arrays().items():
+            assert getattr(tree, name).tobytes() == array.tobytes(), name
 
 
 @identity

@@ -20,6 +20,7 @@ from engine.backends.reference import (
     quantile_weights,
     quantise,
 )
+from engine.errors import SessionError
 from engine.growers import GROWERS
 from engine.params import parse_params
 
@@ -442,6 +443,11 @@ def test_close_is_idempotent_and_safe_in_any_state():
     backend.begin_tree(1)
     backend.close()
     backend.close()
+
+
+def test_a_backend_has_one_fit():
+    with pytest.raises(SessionError, match="open another one"):
+        fit(SIX, GRADIENTS).begin_fit(SIX, np.zeros(6, np.float32), None, parse_params(), np.float32(0))
 
 
 def test_a_plane_serves_many_fits():
