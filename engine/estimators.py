@@ -2,9 +2,6 @@
 
 A fit is all or nothing: the estimator receives its model when the session has completed. If anything fails before,
 every attribute is as it was, and a model fitted earlier still predicts.
-
-Predictions are float32, as margins are: with more digits a row of weight 2 and the same row twice would differ, by what
-gradients are rounded to (contract §5).
 """
 
 from __future__ import annotations
@@ -210,8 +207,8 @@ class GBTRegressor(RegressorMixin, GBTEstimator):
         self.objective = objective
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predicted mean of each row, float32, shape (n_rows,)."""
-        return self._predict(X, "response").astype(np.float32)
+        """The predicted mean of each row, float64, shape (n_rows,)."""
+        return self._predict(X, "response")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -250,9 +247,9 @@ class GBTClassifier(ClassifierMixin, GBTEstimator):
         return self.classes_[second.astype(np.intp)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class, float32, shape (n_rows, 2)."""
+        """Probability of each class, float64, shape (n_rows, 2)."""
         second = self._predict(X, "response")
-        return np.column_stack([1.0 - second, second]).astype(np.float32)
+        return np.column_stack([1.0 - second, second])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log-odds of the second class, float32, shape (n_rows,)."""
