@@ -1,4 +1,4 @@
-"""The whole trainer in plain NumPy, in the order of docs/contract.md: the oracle. May import errors, numerics, params, tree.
+"""The whole trainer in plain NumPy, in the order of docs/contract.md: the oracle. May import numerics and below.
 
 Written for reading, and shares no code with the native side. It leaves out every trick that cannot be seen in the
 model: each histogram is built from its rows, each candidate of a node is scored at once as one array, and sums that
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS = 2**18
 SAMPLE_SEED = 0x63757473
+LARGEST_FREQUENCY = 7
 MISSING = -1
 """Stands for the contract's missing bin: as an index it is the last column of a histogram."""
 
@@ -136,12 +137,17 @@ class ReferenceBackend:
 
     def begin_tree(self, index: int) -> None:
         """Gradients, quantised once (contract §5, §6); the root is the only open node."""
-        g, h = gradients(self._params.objective, self._margin, self._label, self._weight)
+        frequency = frequencies(self._weight)
+        weight = self._weight if frequency is None else None
+        g, h = gradients(self._params.objective, self._margin, self._label, weight)
         quantised_g, exponent_g = quantise(g)
         quantised_h, exponent_h = quantise(h)
         ones = np.ones(len(g), np.int64)
         self._scorer = Scorer(self._params, exponent_g, exponent_h)
-        self._totals_of_row = np.stack([quantised_g, np.maximum(1, quantised_h), ones], axis=1)
+        totals = np.stack([quantised_g, np.maximum(1, quantised_h)], axis=1)
+        if frequency is not None:
+            totals *= frequency[:, np.newaxis]
+        self._totals_of_row = np.column_stack([totals, ones])
         self._root = self._new_node(np.arange(len(g)), depth=0)
         self._open = self._new = [self._root]
         self._leaves, self._levels = 1, 0
@@ -324,6 +330,13 @@ def gradients(
         w = weight.astype(np.float64)
         g, h = g * w, h * w
     return saturate(g), saturate(h)
+
+
+def frequencies(weight: np.ndarray | None) -> np.ndarray | None:
+    """Weights as int64 if all are whole numbers up to 7, which multiply the quantised integers; else None."""
+    if weight is None or (weight > LARGEST_FREQUENCY).any() or (weight != np.rint(weight)).any():
+        return None
+    return weight.astype(np.int64)
 
 
 def quantise(values: np.ndarray) -> tuple[np.ndarray, int]:
