@@ -146,6 +146,18 @@ def test_a_class_of_weight_zero_is_no_class():
         GBTClassifier(**FEW).fit(X, y, (y == "late").astype(float))
 
 
+@pytest.mark.parametrize("grower", ["depthwise", "leafwise", "levelwise"])
+@pytest.mark.parametrize("make", [make_data, make_classes])
+def test_a_small_whole_weight_is_so_many_rows(make, grower):
+    X, y = make()
+    y = np.round(y * 8) / 8 if make is make_data else y
+    weight = np.random.default_rng(1).integers(0, 8, len(y))
+    estimator = (GBTRegressor if make is make_data else GBTClassifier)(**FEW, grower=grower)
+    weighted = clone(estimator).fit(X, y, weight).model_.predict(X, "margin")
+    repeated = clone(estimator).fit(X.repeat(weight, axis=0), y.repeat(weight)).model_.predict(X, "margin")
+    np.testing.assert_array_equal(weighted, repeated)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_early_stopping_keeps_the_best_round(weighted):
     X, y = make_data(300)
