@@ -137,17 +137,13 @@ class ReferenceBackend:
 
     def begin_tree(self, index: int) -> None:
         """Gradients, quantised once (contract §5, §6); the root is the only open node."""
-        frequency = frequencies(self._weight)
-        weight = self._weight if frequency is None else None
+        repeats, weight = repetitions(self._weight, self._plane.n_rows)
         g, h = gradients(self._params.objective, self._margin, self._label, weight)
         quantised_g, exponent_g = quantise(g)
         quantised_h, exponent_h = quantise(h)
-        ones = np.ones(len(g), np.int64)
         self._scorer = Scorer(self._params, exponent_g, exponent_h)
-        totals = np.stack([quantised_g, np.maximum(1, quantised_h)], axis=1)
-        if frequency is not None:
-            totals *= frequency[:, np.newaxis]
-        self._totals_of_row = np.column_stack([totals, ones])
+        ones = np.ones(len(g), np.int64)
+        self._totals_of_row = np.stack([quantised_g * repeats, np.maximum(1, quantised_h) * repeats, ones], axis=1)
         self._root = self._new_node(np.arange(len(g)), depth=0)
         self._open = self._new = [self._root]
         self._leaves, self._levels = 1, 0
@@ -332,11 +328,14 @@ def gradients(
     return saturate(g), saturate(h)
 
 
-def frequencies(weight: np.ndarray | None) -> np.ndarray | None:
-    """Weights as int64 if all are whole numbers up to 7, which multiply the quantised integers; else None."""
-    if weight is None or (weight > LARGEST_FREQUENCY).any() or (weight != np.rint(weight)).any():
-        return None
-    return weight.astype(np.int64)
+def repetitions(weight: np.ndarray | None, n_rows: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """How often each row counts, as int64, and the weights that are left to multiply its gradients.
+
+    Weights that are all whole numbers up to 7 are repetitions; otherwise every row counts once.
+    """
+    if weight is not None and (weight <= LARGEST_FREQUENCY).all() and (weight == np.rint(weight)).all():
+        return weight.astype(np.int64), None
+    return np.ones(n_rows, np.int64), weight
 
 
 def quantise(values: np.ndarray) -> tuple[np.ndarray, int]:

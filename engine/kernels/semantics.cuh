@@ -162,6 +162,13 @@ DYNO_FN Gradient gradient(double margin, double label) {
     return {mean - label, mean};
 }
 
+// Weights that are all frequencies multiply the quantised integers, so that weight k is exactly k copies of the row.
+constexpr float LARGEST_FREQUENCY = 7.0f;  // 7 * 2^28 still fits an int32
+
+DYNO_FN bool is_frequency(float weight) {
+    return weight <= LARGEST_FREQUENCY && static_cast<float>(static_cast<i32>(weight)) == weight;
+}
+
 // ---- quantising (contract §6) ----------------------------------------------------------------------------------------
 
 DYNO_FN int quantise_exponent(float maximum) {

@@ -50,19 +50,28 @@ DYNO_FN Maxima differentiate_body(const Rows& rows) {
     return {max_g, max_h};
 }
 
-DYNO_FN i64 quantise_body(i32* __restrict values, i64 begin, i64 end, double scale, bool is_hessian) {
+struct Values {
+    i32* values;             // float32 bits in, quantised integers out
+    const float* frequency;  // null for none
+    i64 begin;
+    i64 end;
+    double scale;
+    bool is_hessian;
+};
+
+DYNO_FN i64 quantise_body(const Values& job) {
+    i32* __restrict values = job.values;
+    const double scale = job.scale;
     i64 sum = 0;
-    if (is_hessian) {
-        for (i64 i = begin; i < end; ++i) {
-            values[i] = quantise_hessian(std::bit_cast<float>(values[i]), scale);
-            sum += values[i];
-        }
+    if (job.is_hessian) {
+        for (i64 i = job.begin; i < job.end; ++i) values[i] = quantise_hessian(std::bit_cast<float>(values[i]), scale);
     } else {
-        for (i64 i = begin; i < end; ++i) {
-            values[i] = quantise(std::bit_cast<float>(values[i]), scale);
-            sum += values[i];
-        }
+        for (i64 i = job.begin; i < job.end; ++i) values[i] = quantise(std::bit_cast<float>(values[i]), scale);
     }
+    if (job.frequency) {
+        for (i64 i = job.begin; i < job.end; ++i) values[i] *= static_cast<i32>(job.frequency[i]);
+    }
+    for (i64 i = job.begin; i < job.end; ++i) sum += values[i];
     return sum;
 }
 
@@ -83,21 +92,27 @@ struct Differentiate {
 };
 
 template <bool is_weighted>
-Maxima differentiate(Objective objective, InstructionSet set, const Rows& rows) {
+Maxima differentiate(Objective objective, InstructionSet set, bool constant_hessian, const Rows& rows) {
     switch (objective) {
-        case Objective::squared_error: return Differentiate<Objective::squared_error, is_weighted, !is_weighted>::run(set, rows);
+        case Objective::squared_error:
+            if (constant_hessian) return Differentiate<Objective::squared_error, is_weighted, true>::run(set, rows);
+            return Differentiate<Objective::squared_error, is_weighted, false>::run(set, rows);
         case Objective::logistic: return Differentiate<Objective::logistic, is_weighted, false>::run(set, rows);
         default: return Differentiate<Objective::poisson, is_weighted, false>::run(set, rows);
     }
 }
 
-DYNO_AVX512 i64 quantise_avx512(i32* v, i64 begin, i64 end, double s, bool is_h) { return quantise_body(v, begin, end, s, is_h); }
-DYNO_AVX2 i64 quantise_avx2(i32* v, i64 begin, i64 end, double s, bool is_h) { return quantise_body(v, begin, end, s, is_h); }
-i64 quantise_baseline(i32* v, i64 begin, i64 end, double s, bool is_h) { return quantise_body(v, begin, end, s, is_h); }
+DYNO_AVX512 i64 quantise_avx512(const Values& job) { return quantise_body(job); }
+DYNO_AVX2 i64 quantise_avx2(const Values& job) { return quantise_body(job); }
+i64 quantise_baseline(const Values& job) { return quantise_body(job); }
 
-i64 quantise_rows(InstructionSet set, i32* values, i64 begin, i64 end, double scale, bool is_hessian) {
+i64 quantise_rows(InstructionSet set, const Values& job) {
     const auto run = set == InstructionSet::avx512 ? quantise_avx512 : set == InstructionSet::avx2 ? quantise_avx2 : quantise_baseline;
-    return run(values, begin, end, scale, is_hessian);
+    return run(job);
+}
+
+bool are_frequencies(const float* weight, i64 n_rows) {
+    return weight != nullptr && std::all_of(weight, weight + n_rows, is_frequency);
 }
 
 }  // namespace
@@ -105,6 +120,7 @@ i64 quantise_rows(InstructionSet set, i32* values, i64 begin, i64 end, double sc
 Gradients::Gradients(Objective objective, const float* label, const float* weight, i64 n_rows, InstructionSet set)
     : objective_(objective), label_(label), weight_(weight), n_rows_(n_rows), set_(set),
       constant_hessian_(objective == Objective::squared_error && weight == nullptr),
+      frequencies_(are_frequencies(weight, n_rows)),
       g_(static_cast<std::size_t>(n_rows) * sizeof(i32)) {
     if (!constant_hessian_) h_ = AlignedBytes(static_cast<std::size_t>(n_rows) * sizeof(i32));
 }
@@ -116,7 +132,8 @@ Totals Gradients::quantise_all(const float* margin, Team& team) {
     std::vector<Maxima> maxima(n_chunks);
     team.run(n_chunks, [&](i64 chunk, int) {
         const Rows rows{margin, label_, weight_, g, h, chunk * kChunk, std::min((chunk + 1) * kChunk, n_rows_)};
-        maxima[chunk] = weight_ ? differentiate<true>(objective_, set_, rows) : differentiate<false>(objective_, set_, rows);
+        maxima[chunk] = weight_ && !frequencies_ ? differentiate<true>(objective_, set_, constant_hessian_, rows)
+                                                 : differentiate<false>(objective_, set_, constant_hessian_, rows);
     });
     Maxima all;
     for (const Maxima& m : maxima) all = {std::max(all.g, m.g), std::max(all.h, m.h)};
@@ -126,8 +143,9 @@ Totals Gradients::quantise_all(const float* margin, Team& team) {
     std::vector<Totals> sums(n_chunks);
     team.run(n_chunks, [&](i64 chunk, int) {
         const i64 begin = chunk * kChunk, end = std::min(begin + kChunk, n_rows_);
-        sums[chunk].g = quantise_rows(set_, g, begin, end, power_of_two(exponent_g), false);
-        if (!constant_hessian_) sums[chunk].h = quantise_rows(set_, h, begin, end, power_of_two(exponent_h), true);
+        const float* frequency = frequencies_ ? weight_ : nullptr;
+        sums[chunk].g = quantise_rows(set_, {g, frequency, begin, end, power_of_two(exponent_g), false});
+        if (!constant_hessian_) sums[chunk].h = quantise_rows(set_, {h, frequency, begin, end, power_of_two(exponent_h), true});
     });
     Totals totals;
     for (const Totals& sum : sums) totals = totals + sum;

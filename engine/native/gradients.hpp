@@ -32,6 +32,7 @@ private:
     i64 n_rows_;
     InstructionSet set_;
     bool constant_hessian_;
+    bool frequencies_;  // weights multiply the quantised integers instead of the gradients
     AlignedBytes g_;  // the float32 bits first, the quantised integers in their place after
     AlignedBytes h_;
     double scale_g_ = 1.0;
