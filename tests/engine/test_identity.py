@@ -142,6 +142,8 @@ WEIGHTS = {
     "none": lambda rng, n: None,
     "ones": lambda rng, n: np.ones(n),
     "even": lambda rng, n: rng.uniform(0.5, 2.0, n),
+    "repetitions": lambda rng, n: rng.integers(1, 8, n),
+    "whole, but one too many": lambda rng, n: np.append(rng.integers(1, 8, n - 1), 8),
     "some zero": lambda rng, n: rng.integers(0, 3, n).astype(float),
     "all magnitudes": lambda rng, n: 10.0 ** rng.uniform(-30, 30, n),
     "tiny": lambda rng, n: rng.integers(1, 4, n) * 1e-44,

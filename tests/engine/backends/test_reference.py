@@ -256,6 +256,20 @@ def test_a_hessian_too_small_for_the_grid_still_counts_as_one_step():
     assert tree.cover.tolist() == [1 + 2.0**-27, 1.0, 2.0**-27]
 
 
+@pytest.mark.parametrize("grower", GROWERS)
+@pytest.mark.parametrize("objective", ["squared_error", "logistic", "poisson"])
+@given(st.lists(st.tuples(st.integers(0, 9), st.floats(0, 1, width=32), st.integers(1, 7)), min_size=1, max_size=40))
+def test_a_whole_weight_is_so_many_copies_of_the_row(grower, objective, rows):
+    x, label, weight = (np.array(column) for column in zip(*rows, strict=True))
+    plane, copies = plane_of(x), plane_of(np.repeat(x, weight))
+    rules = {"grower": grower, "objective": objective, "n_trees": 2, "learning_rate": 0.3, "reg_lambda": 0.7}
+    weighted = fit(plane, label, weight=weight, **rules).end_fit()
+    repeated = fit(copies, np.repeat(label, weight), **rules).end_fit()
+    for one, other in zip(weighted, repeated, strict=True):
+        for name in one.arrays().keys() - {"count"}:
+            assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+
+
 # ---- ties and missing values -------------------------------------------------------------------------------------
 
 
