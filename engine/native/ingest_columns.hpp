@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>
@@ -74,8 +75,8 @@ private:
 template <class Value>
 using KeyOf = std::conditional_t<sizeof(Value) == 4, u32, u64>;
 
-template <class Value>
-using ValueOf = std::conditional_t<sizeof(Value) == 4, float, double>;
+template <class Key>
+using ValueOf = std::conditional_t<sizeof(Key) == 4, float, double>;
 
 // Above the key of every number: NaN, then what pads a table of cuts.
 template <class Key>
@@ -83,18 +84,17 @@ constexpr Key MISSING_KEY = static_cast<Key>(-2);
 template <class Key>
 constexpr Key PADDING_KEY = static_cast<Key>(-1);
 
-template <class Value>
-inline KeyOf<Value> missing_aware_key(Value x) {
-    return x != x ? MISSING_KEY<KeyOf<Value>> : order_key(x);
+// The order key of the value with these bits, or MISSING_KEY.
+template <class Key>
+inline Key key_of_bits(Key bits) {
+    const auto value = std::bit_cast<ValueOf<Key>>(bits);
+    return value != value ? MISSING_KEY<Key> : order_key(value);
 }
 
 // The value of an order key, promoted.
 inline double value_of(u64 key) { return double_of((key >> 63) ? key ^ 0x8000000000000000ull : ~key); }
 inline double value_of(u32 key) {
-    const u32 bits = (key >> 31) ? key ^ 0x80000000u : ~key;
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return static_cast<double>(value);
+    return static_cast<double>(std::bit_cast<float>((key >> 31) ? key ^ 0x80000000u : ~key));
 }
 
 // ---- tiles -------------------------------------------------------------------------------------------------------
@@ -131,27 +131,23 @@ bool is_strip(const Column* columns, int count) {
     return count > 1;
 }
 
-// Keys of rows row_at(0) .. row_at(count - 1): column f's go to keys + f * pitch.
+// Keys of rows row_at(0) .. row_at(count - 1): column f's go to keys + f * pitch. The bits are copied first, so that
+// the compiler turns them into keys by whole vectors.
 template <class Value, class RowAt>
 void load_keys(const Column* columns, int n_columns, i64 count, const RowAt& row_at, KeyOf<Value>* keys, i64 pitch) {
     if (is_strip<Value>(columns, n_columns)) {
         for (i64 i = 0; i < count; ++i) {
             const Value* row = columns[0].at<Value>(row_at(i));
-            for (int f = 0; f < n_columns; ++f) std::memcpy(keys + f * pitch + i, row + f, sizeof(Value));
+            for (int f = 0; f < n_columns; ++f) keys[f * pitch + i] = bits_of(row[f]);
         }
+    } else {
         for (int f = 0; f < n_columns; ++f) {
-            KeyOf<Value>* out = keys + f * pitch;
-            for (i64 i = 0; i < count; ++i) {
-                Value x;
-                std::memcpy(&x, out + i, sizeof x);
-                out[i] = missing_aware_key(x);
-            }
+            for (i64 i = 0; i < count; ++i) keys[f * pitch + i] = bits_of(*columns[f].at<Value>(row_at(i)));
         }
-        return;
     }
     for (int f = 0; f < n_columns; ++f) {
-        KeyOf<Value>* out = keys + f * pitch;
-        for (i64 i = 0; i < count; ++i) out[i] = missing_aware_key(*columns[f].at<Value>(row_at(i)));
+        KeyOf<Value>* own = keys + f * pitch;
+        for (i64 i = 0; i < count; ++i) own[i] = key_of_bits(own[i]);
     }
 }
 
