@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -59,10 +60,10 @@ public:
         call_ = [](void* of, long long i, int worker) { (*static_cast<std::remove_reference_t<Task>*>(of))(i, worker); };
         n_tasks_ = n_tasks;
         next_.store(0, std::memory_order_relaxed);
-        busy_.store(static_cast<int>(threads_.size()), std::memory_order_relaxed);
-        start_generation();
+        open_gate();
         work(0);
-        for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin) {
+        gate_.fetch_and(~kOpen);
+        for (int spin = 0; (gate_.load(std::memory_order_acquire) & kInside) != 0; ++spin) {
             if (spin < kSpins) _mm_pause();
             else std::this_thread::yield();
         }
@@ -71,17 +72,25 @@ public:
 private:
     static constexpr int kSpins = 2000;
 
-    void start_generation() {
-        {
-            std::lock_guard lock(mutex_);
-            generation_.fetch_add(1, std::memory_order_release);
-        }
+    // The gate: which run this is, whether workers may still enter it, and how many are inside. A worker that the
+    // system does not schedule in time finds it closed and is waited for by nobody.
+    static constexpr std::uint64_t kInside = 0xffffffff;
+    static constexpr std::uint64_t kOpen = std::uint64_t{1} << 32;
+    static constexpr std::uint64_t kRun = std::uint64_t{1} << 33;
+
+    void open_gate() {
+        gate_.store(((gate_.load() / kRun + 1) * kRun) | kOpen);
+        if (sleepers_.load() == 0) return;
+        { std::lock_guard lock(mutex_); }
         wake_.notify_all();
     }
 
     void stop() {
-        stopping_ = true;
-        start_generation();
+        {
+            std::lock_guard lock(mutex_);
+            stopping_.store(true);
+        }
+        wake_.notify_all();
         for (auto& thread : threads_) thread.join();
     }
 
@@ -95,29 +104,42 @@ private:
 
     void serve(int worker) {
         FloatingPointMode mode;
-        for (unsigned seen = 0;; ++seen) {
-            await(seen);
-            if (stopping_) return;
+        std::uint64_t last_run = 0;
+        while (await(last_run)) {
+            std::uint64_t gate = gate_.load();
+            while ((gate & kOpen) != 0 && !gate_.compare_exchange_weak(gate, gate + 1)) {
+            }
+            last_run = gate / kRun;
+            if ((gate & kOpen) == 0) continue;
             work(worker);
-            busy_.fetch_sub(1, std::memory_order_release);
+            gate_.fetch_sub(1, std::memory_order_release);
         }
     }
 
-    void await(unsigned seen) {
+    bool is_open_beyond(std::uint64_t last_run) const {
+        const std::uint64_t gate = gate_.load();
+        return (gate & kOpen) != 0 && gate / kRun != last_run;
+    }
+
+    // Until a run opens that is not `last_run`; false when the team ends.
+    bool await(std::uint64_t last_run) {
         for (int spin = 0; spin < kSpins; ++spin) {
-            if (generation_.load(std::memory_order_acquire) != seen) return;
+            if (is_open_beyond(last_run)) return true;
             _mm_pause();
         }
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+        sleepers_.fetch_add(1);
+        wake_.wait(lock, [&] { return stopping_.load() || is_open_beyond(last_run); });
+        sleepers_.fetch_sub(1);
+        return !stopping_.load();
     }
 
     std::vector<std::thread> threads_;
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::atomic<unsigned> generation_{0};
-    std::atomic<long long> next_{0};
-    std::atomic<int> busy_{0};
+    alignas(64) std::atomic<std::uint64_t> gate_{0};
+    alignas(64) std::atomic<long long> next_{0};
+    alignas(64) std::atomic<int> sleepers_{0};
     std::atomic<bool> stopping_{false};
     void* task_ = nullptr;
     void (*call_)(void*, long long, int) = nullptr;
