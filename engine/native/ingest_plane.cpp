@@ -57,13 +57,13 @@ template <class Key, class Bin>
 void bin_keys(const CutTable<Key>& table, const Key* keys, Bin* bins) {
     constexpr int LANES = 8;
     const u32 first_half = (static_cast<u32>(table.keys.size()) + 1) / 2;
-    const Key* entries = table.keys.data() - 1;
+    const Key* entries = table.keys.data();
     for (int i = 0; i < TILE_ROWS; i += LANES) {
         u32 position[LANES] = {};
         for (u32 half = first_half; half > 0; half /= 2) {
 #pragma GCC unroll 8
             for (int lane = 0; lane < LANES; ++lane) {
-                position[lane] += entries[position[lane] + half] <= keys[i + lane] ? half : 0;
+                position[lane] += entries[position[lane] + half - 1] <= keys[i + lane] ? half : 0;
             }
         }
         for (int lane = 0; lane < LANES; ++lane) bins[i + lane] = static_cast<Bin>(position[lane]);
