@@ -122,12 +122,14 @@ class Scenario(Strict):
 
 
 def check_contenders(names: list[str]) -> None:
-    """Refuse an unknown or doubled contender, with the nearest known one.
+    """Refuse no contender, an unknown or a doubled one, with the nearest known one.
 
     Raises
     ------
     ValueError
     """
+    if not names:
+        raise ValueError(f"no contender is named; known: {', '.join(CONTENDERS)}")
     for name in names:
         if name not in CONTENDERS:
             raise ValueError(f"unknown contender '{name}'{_nearest(name, CONTENDERS)}; known: {', '.join(CONTENDERS)}")

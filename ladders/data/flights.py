@@ -2,7 +2,9 @@
 
 The arrival delay is to be foretold from what is known at the gate: whatever is measured afterwards (departure and
 arrival times, departure delay) is left out, because it gives the answer away. Air time is kept.
-The split is by date, so a test day was never seen: training ends on 19 October (80.1 % of the flights).
+The split is by date: every fifth day of the year is for testing (19.9 % of the flights), so a test day was never seen,
+and every season is. Holding out the end of the year instead was tried and measures luck: the test error of one library
+then moves by 3 % when 255 bins become 250, against 0.6 % here (XGBoost 3.2, depth 8, 200 trees).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import pandas as pd
 
 from ladders.data.task import Task
 
-FIRST_TEST_DAY = (10, 20)
+TEST_EVERY_DAYS = 5
 LATE_MINUTES = 15.0
 CODED = ("carrier", "origin", "dest")
 SCHEDULE = ("month", "day", "weekday", "hour", "minute", *CODED, "distance", "air_time")
@@ -46,8 +48,7 @@ def make_flights(*, scale: float = 1.0, label: str = "delay") -> Task:
     X = np.ascontiguousarray(table[list(names)].to_numpy(np.float32))
     delay = table["arr_delay"].to_numpy(np.float32)
     y = delay if label == "delay" else (delay > LATE_MINUTES).astype(np.float32)
-    month, day = FIRST_TEST_DAY
-    test = (table["month"] * 100 + table["day"] >= month * 100 + day).to_numpy()
+    test = (table["day_of_year"] % TEST_EVERY_DAYS == 0).to_numpy()
     train_rows, test_rows = (_thinned(np.flatnonzero(part), scale) for part in (~test, test))
     return Task(X[train_rows], y[train_rows], X[test_rows], y[test_rows], names)
 
@@ -72,10 +73,12 @@ def _joined(folder: Path) -> pd.DataFrame:
     weather = pd.read_csv(folder / "weather.csv")[["origin", "time_hour", *WEATHER]]
     # time_hour is in UTC in both files, so the hour that the clocks repeat in November is two different keys.
     table = flights.merge(weather, on=["origin", "time_hour"], how="left", validate="many_to_one")
-    table["weekday"] = pd.to_datetime(table[["year", "month", "day"]]).dt.weekday
+    date = pd.to_datetime(table[["year", "month", "day"]])
+    table["weekday"] = date.dt.day_of_week
+    table["day_of_year"] = date.dt.day_of_year
     for name in CODED:
         table[name] = np.unique(table[name].to_numpy(str), return_inverse=True)[1]
-    return table.sort_values(["month", "day"], kind="stable")
+    return table.sort_values("day_of_year", kind="stable")
 
 
 def _thinned(rows: np.ndarray, scale: float) -> np.ndarray:

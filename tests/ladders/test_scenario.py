@@ -1,0 +1,71 @@
+import pytest
+
+from ladders.contenders import CONTENDERS
+from ladders.scenario import load_scenario, scenario_names
+
+
+def test_ours_load_and_pair_every_growth():
+    assert {"flights", "msd-shaped", "tall"} <= set(scenario_names())
+    for name in scenario_names():
+        scenario = load_scenario(name)
+        assert scenario.name == name
+        assert {CONTENDERS[contender].growth for contender in scenario.contenders} == set(scenario.limits)
+
+
+def test_knobs_of_a_pair_are_equal():
+    scenario = load_scenario("flights")
+    asked: dict[str, set] = {}
+    for name in scenario.contenders:
+        knobs = scenario.asked(name, scenario.rungs[0], 2)
+        asked.setdefault(knobs.growth, set()).add(knobs)
+    assert all(len(knobs) == 1 for knobs in asked.values())
+    assert {knobs.max_leaves for knobs in asked["leafwise"]} == {255}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("repeats", "repeat", "unknown key 'repeat'; did you mean 'repeats'"),
+        ("n_estimators", "n_estimator", "unknown key 'knobs.n_estimator'; did you mean 'n_estimators'"),
+        ("objective", "objectiv", "unknown key 'rungs.0.objectiv'"),
+        ("repeats = 2", "repeats = 0", "repeats=0"),
+        ("repeats = 2", 'repeats = "2"', "repeats='2'"),
+        ("timeout_s = 120.0", "timeout_s = nan", "timeout_s=nan"),
+        ("max_depth = 3", "max_depth = 0", "give at least one a limit"),
+        ('"lightgbm"', '"lightgmb"', "unknown contender 'lightgmb'; did you mean 'lightgbm'"),
+        ('"lightgbm"', '"xgboost-depthwise"', "named twice"),
+        ("leafwise = {", "levelwise = {", "limits.leafwise is missing"),
+        ('data = "tall"', 'data = "tal"', "unknown data source 'tal'"),
+        ("columns = 6", "colums = 6", "no option 'colums'"),
+        ('"squared_error"', '"absolute_error"', "objective='absolute_error'"),
+        ('title = "a small one"', "", "'title' is missing"),
+        ("[knobs]", "[knobs", "is not TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_key(scenario_file, old, new, told):
+    path = scenario_file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(ValueError, match="scenario") as caught:
+        load_scenario(str(path))
+    assert told in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_two_rungs_of_one_name(scenario_file):
+    path = scenario_file
+    rung = path.read_text().partition("[[rungs]]")[2]
+    path.write_text(f"{path.read_text()}\n[[rungs]]{rung}")
+    with pytest.raises(ValueError, match="rung names must differ"):
+        load_scenario(str(path))
+
+
+def test_unknown_names_and_files(tmp_path):
+    with pytest.raises(ValueError, match="did you mean 'flights'"):
+        load_scenario("flight")
+    with pytest.raises(ValueError, match="No such file"):
+        load_scenario(str(tmp_path / "none.toml"))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="not TOML"):
+        load_scenario(str(tmp_path / "binary.toml"))
