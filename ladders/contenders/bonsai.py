@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from typing import Any
 
 import bonsai
@@ -31,7 +32,10 @@ def predict(model: Any, X: np.ndarray, asked: Knobs) -> np.ndarray:
 
 
 def read_back(model: Any, data: bonsai.Dataset) -> dict[str, Any]:
-    """Our knobs as the model's own configuration and text dump show them."""
+    """Our knobs as the model's own configuration and text dump show them.
+
+    The configuration names the default `max_bin` whatever the data set was binned with, so bins are counted instead.
+    """
     trained = tomllib.loads(model.config_toml)
     trees = model.dump().split("tree ")[1:]
     growth = trained["dispatch"]["grower_name"]
@@ -45,12 +49,18 @@ def read_back(model: Any, data: bonsai.Dataset) -> dict[str, Any]:
         "learning_rate": trained["booster"]["learning_rate"],
         "max_depth": max(depth for depth, _ in shapes),
         "max_leaves": max(leaves for _, leaves in shapes),
-        "max_bin": trained["bin_mapper"]["max_bin"],
+        "max_bin": _bins_used(model.dump()),
         "min_child_weight": trained["tree"]["min_child_hess"],
         "min_samples_leaf": trained["tree"]["min_data_in_leaf"],
         "reg_lambda": trained["tree"]["lambda_l2"],
         "n_threads": trained["parallel"]["n_threads"],
     }
+
+
+def _bins_used(dump: str) -> int:
+    """Most bins of a feature that the trees tell apart: a lower bound of those it was given."""
+    cuts = Counter(feature for feature, _ in set(re.findall(r"(\w+) <= (\S+)", dump)))
+    return max(cuts.values(), default=0) + 1
 
 
 def _shape(tree: str) -> tuple[int, int]:

@@ -46,7 +46,7 @@ def read_back(model: catboost.CatBoost, data: catboost.Pool) -> dict[str, Any]:
         "learning_rate": float(trained["learning_rate"]),
         "max_depth": leaves.bit_length() - 1,
         "max_leaves": leaves,
-        "max_bin": trained["border_count"] + 1,
+        "max_bin": max(map(len, model.get_borders().values())) + 1,  # borders that a tree uses
         "min_child_weight": None,
         "min_samples_leaf": None,
         "reg_lambda": float(trained["l2_leaf_reg"]),

@@ -166,10 +166,12 @@ FOOTING: dict[str, dict[str, Any]] = {
         "leaf_estimation_method": "Newton",
         "leaf_estimation_iterations": 1,  # one Newton step a leaf, as for all
         "leaf_estimation_backtracking": "No",
-        "boost_from_average": True,  # off by default for Logloss; the others start from the mean
+        # Off by default for Logloss, where all others start from the mean; it cannot do so for Poisson.
+        "boost_from_average": lambda knobs: knobs.objective != "poisson",
     },
     "bonsai": {},
 }
+"""Fixed settings, or functions of the knobs."""
 
 
 def translate(library: str, knobs: Knobs) -> dict[str, Any]:
@@ -182,7 +184,8 @@ def translate(library: str, knobs: Knobs) -> dict[str, Any]:
     """
     rules = ((rules[library], getattr(knobs, ours)) for ours, rules in TABLE.items())
     asked = {rule[0]: rule[1](value, knobs) for rule, value in rules if rule is not None}
-    return {**FOOTING[library], **asked}
+    footing = {name: value(knobs) if callable(value) else value for name, value in FOOTING[library].items()}
+    return {**footing, **asked}
 
 
 def not_honoured(asked: Knobs, found: Mapping[str, JsonValue]) -> str | None:
