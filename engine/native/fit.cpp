@@ -53,7 +53,7 @@ Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitS
     : plane_(plane), settings_(settings), eval_planes_(std::move(eval_planes)), layout_(plane),
       team_(settings.n_threads), gradients_(settings.objective, label, weight, plane.n_rows, settings.instruction_set),
       order_(plane, settings.instruction_set), slots_(layout_.n_cells(), settings.histogram_bytes),
-      level_(layout_.n_cells()), may_miss_(static_cast<std::size_t>(plane.n_features)),
+      may_miss_(static_cast<std::size_t>(plane.n_features)),
       margins_(static_cast<std::size_t>(plane.n_rows), settings.base_margin) {
     if (plane.n_rows < 1 || plane.n_rows > std::numeric_limits<i32>::max())
         throw std::invalid_argument("a fit takes between 1 and 2147483647 rows, got " + std::to_string(plane.n_rows));
@@ -379,7 +379,7 @@ void Fit::find_common_split() {
     std::vector<Candidate> best(ranges.size());
     double whole = 0.0;
     for (const i32 index : open_) whole += scoring_.own_score(nodes_[index].totals);
-    level_.clear();
+    level_.clear(layout_.n_cells());
     team_.run(static_cast<i64>(ranges.size()), [&](i64 task, int w) {
         SplitScan& scan = workers_[w].scan;
         visit_frontier(ranges[task], workers_[w], [&](i32 index, i32 feature, const i64* cells, int words) {

@@ -69,7 +69,8 @@ Choice choice_named(const char* name) {
 // One per row of the plane, or null for none.
 const float* rows_of(const nb::object& array, const Plane& plane, const char* name, Floats& held) {
     if (array.is_none()) return nullptr;
-    held = nb::cast<Floats>(array, false);
+    if (!nb::try_cast(array, held, false))
+        throw std::invalid_argument(std::string(name) + " must be one-dimensional contiguous float32");
     if (static_cast<i64>(held.shape(0)) != plane.n_rows)
         throw std::invalid_argument(std::string(name) + " has " + std::to_string(held.shape(0)) + " values for " +
                                     std::to_string(plane.n_rows) + " rows");

@@ -115,12 +115,18 @@ bool are_frequencies(const float* weight, i64 n_rows) {
     return weight != nullptr && std::all_of(weight, weight + n_rows, is_frequency);
 }
 
+// Weights that are all 1 are none.
+const float* without_ones(const float* weight, i64 n_rows) {
+    const bool plain = weight != nullptr && std::all_of(weight, weight + n_rows, [](float w) { return w == 1.0f; });
+    return plain ? nullptr : weight;
+}
+
 }  // namespace
 
 Gradients::Gradients(Objective objective, const float* label, const float* weight, i64 n_rows, InstructionSet set)
-    : objective_(objective), label_(label), weight_(weight), n_rows_(n_rows), set_(set),
-      constant_hessian_(objective == Objective::squared_error && weight == nullptr),
-      frequencies_(are_frequencies(weight, n_rows)),
+    : objective_(objective), label_(label), weight_(without_ones(weight, n_rows)), n_rows_(n_rows), set_(set),
+      constant_hessian_(objective == Objective::squared_error && weight_ == nullptr),
+      frequencies_(are_frequencies(weight_, n_rows)),
       g_(static_cast<std::size_t>(n_rows) * sizeof(i32)) {
     if (!constant_hessian_) h_ = AlignedBytes(static_cast<std::size_t>(n_rows) * sizeof(i32));
 }

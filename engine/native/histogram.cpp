@@ -51,8 +51,10 @@ constexpr std::array<AddTile<Bin, words>, sizeof...(n)> tile_table(std::integer_
 
 template <class Bin, int words>
 i32 tile_end(const CellLayout& layout, i32 begin, i32 end) {
+    const i32 n_tiles = (end - begin + kTileFeatures - 1) / kTileFeatures;
+    const i32 even = begin + (end - begin + n_tiles - 1) / n_tiles;
     i32 f = begin + 1;
-    while (f < end && f - begin < kTileFeatures &&
+    while (f < even &&
            (layout.offset[f + 1] - layout.offset[begin]) * words * static_cast<i64>(sizeof(i64)) <= kTileBytes)
         ++f;
     return f;

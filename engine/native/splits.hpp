@@ -1,7 +1,6 @@
 // The scan for splits: prefix sums of a feature's cells, and the score of every candidate (contract §7, §8).
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "histogram.hpp"
@@ -13,14 +12,13 @@ namespace dyno {
 // For each candidate (feature, bin) and side that missing goes to, over the nodes of a frontier in their order:
 // the sum of scores, and how many nodes the candidate can split. Rows of `layout` width; side 1 is missing left.
 struct LevelScores {
-    explicit LevelScores(i64 n_cells) : n_cells(n_cells), score(2 * n_cells), n_feasible(2 * n_cells) {}
-
-    void clear() {
-        std::fill(score.begin(), score.end(), 0.0);
-        std::fill(n_feasible.begin(), n_feasible.end(), 0);
+    void clear(i64 cells) {
+        n_cells = cells;
+        score.assign(static_cast<std::size_t>(2 * cells), 0.0);
+        n_feasible.assign(static_cast<std::size_t>(2 * cells), 0);
     }
 
-    i64 n_cells;
+    i64 n_cells = 0;
     std::vector<double> score;
     std::vector<i64> n_feasible;
 };

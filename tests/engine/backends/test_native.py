@@ -1,0 +1,310 @@
+"""What is the native backend's own: row chunks, packed cells, budgets, threads, and how it fails.
+
+That it grows the oracle's trees on data of every kind is proven in tests/engine/test_identity.py; here the sizes are
+chosen so that each of its short cuts is taken.
+"""
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import _native
+from engine.backends.native import NativeBackend
+from engine.backends.reference import MISSING, ReferenceBackend, ReferencePlane
+from engine.errors import SessionError
+from engine.growers import GROWERS
+from engine.params import parse_params
+
+GROWN = {"max_depth": 4, "n_estimators": 2, "learning_rate": 0.5}
+
+
+class Binned:
+    """One matrix of bins as both backends keep it: no cuts, no raw values."""
+
+    def __init__(self, bins, value_bins):
+        self.bins, self.value_bins = np.ascontiguousarray(bins, np.uint16), list(value_bins)
+        self.native = _native.Plane.from_bins(self.bins, self.value_bins)
+
+    def reference(self):
+        missing = self.bins == self.value_bins
+        cuts = tuple(np.arange(max(bins - 1, 0), dtype=float) for bins in self.value_bins)
+        return ReferencePlane(np.where(missing, MISSING, self.bins.astype(np.int32)).T.copy(), cuts)
+
+
+def binned(n_rows, value_bins, seed=0):
+    """Random bins; every other feature has missing values."""
+    rng = np.random.default_rng(seed)
+    highs = [bins + (f % 2 or bins == 0) for f, bins in enumerate(value_bins)]
+    return Binned(np.column_stack([rng.integers(0, high, n_rows) for high in highs]), value_bins)
+
+
+def labels_of(data, seed=0):
+    noise = np.random.default_rng(seed).normal(size=len(data.bins))
+    return (data.bins[:, 0] / (1 + data.value_bins[0]) + data.bins[:, -1] % 3 + 0.2 * noise).astype(np.float32)
+
+
+def grow(backend, plane, label, weight=None, eval_planes=(), **params):
+    params = parse_params({**GROWN, **params})
+    backend.begin_fit(plane, label, weight, params, np.float32(0.25), eval_planes)
+    try:
+        for index in range(params.n_estimators):
+            backend.begin_tree(index)
+            GROWERS[params.grower](backend)
+            backend.end_tree()
+        return backend.end_fit(), [backend.eval_margins(i) for i in range(len(eval_planes))]
+    finally:
+        backend.close()
+
+
+def bytes_of(trees):
+    return [{name: array.tobytes() for name, array in tree.arrays().items()} for tree in trees]
+
+
+def assert_like_the_oracle(data, label, weight=None, *, n_threads=2, eval_data=None, backend=None, **params):
+    native = backend or NativeBackend(n_threads)
+    evals = [eval_data] if eval_data else []
+    trees, margins = grow(native, data.native, label, weight, [e.native for e in evals], **params)
+    expected, expected_margins = grow(
+        ReferenceBackend(), data.reference(), label, weight, [e.reference() for e in evals], **params
+    )
+    assert bytes_of(trees) == bytes_of(expected)
+    assert [m.tobytes() for m in margins] == [m.tobytes() for m in expected_margins]
+    assert max(map(len, trees)) >= 3
+    return trees
+
+
+# ---- sizes at which another way is taken ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+def test_rows_in_several_chunks(grower):
+    data = binned(40_000, [7, 3, 1, 12])
+    assert_like_the_oracle(data, labels_of(data), n_threads=3, grower=grower)
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+def test_where_a_count_no_longer_fits_its_packed_cell(grower, offset):
+    data = binned(2**17 + offset, [5, 2])
+    assert_like_the_oracle(data, labels_of(data), grower=grower, max_depth=2, n_estimators=1)
+
+
+def test_packed_sums_at_their_limit():
+    """One feature, one heavy bin: all gradients of one sign and of the largest magnitude meet in one cell."""
+    n_rows = 2**17 - 1
+    bins = np.zeros((n_rows, 1), np.uint16)
+    bins[:3] = 1
+    label = np.full(n_rows, np.nextafter(np.float32(-3.75), np.float32(0)))  # with the base margin, just below 4
+    label[:3] = 3.0
+    assert_like_the_oracle(Binned(bins, [2]), label, max_depth=1, n_estimators=1)
+
+
+def test_large_and_small_siblings_in_cells_of_different_width():
+    data = binned(2**17 + 5_000, [3, 2])
+    label = labels_of(data)
+    label[data.bins[:, 0] == 0] += 50  # parts a third from two thirds, both with cells narrower than the root's
+    assert_like_the_oracle(data, label, max_depth=3, n_estimators=1)
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+@pytest.mark.parametrize("value_bins", [[255, 255, 3], [256, 2, 0], [40_000, 9]])
+def test_widths_of_bins(grower, value_bins):
+    data = binned(3_000, value_bins)
+    assert data.native.wide == (max(value_bins) > 255)
+    assert_like_the_oracle(data, labels_of(data), grower=grower)
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+@pytest.mark.parametrize("n_features", [1, 4, 5, 8, 9, 16, 17, 33, 129, 300])
+def test_numbers_of_features(grower, n_features):
+    data = binned(600, [3 + f % 5 for f in range(n_features)])
+    assert_like_the_oracle(data, labels_of(data), grower=grower)
+
+
+@pytest.mark.parametrize("objective", ["squared_error", "logistic", "poisson"])
+@pytest.mark.parametrize("min_samples_leaf", [1, 7])
+def test_cells_of_two_and_three_words_in_chunks(objective, min_samples_leaf):
+    data = binned(20_000, [6, 4, 9])
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, 20_000).astype(np.float32)
+    label = (labels_of(data) > 1).astype(np.float32)
+    eval_data = binned(700, [6, 4, 9], seed=5)
+    assert_like_the_oracle(
+        data, label, weight, objective=objective, min_samples_leaf=min_samples_leaf, eval_data=eval_data
+    )
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+@pytest.mark.parametrize("histogram_bytes", [0, 3_000, 50_000])
+@pytest.mark.parametrize("max_depth", [0, 3])
+def test_a_budget_of_histograms_changes_no_bit(grower, histogram_bytes, max_depth):
+    data = binned(1_500, [15, 30, 2, 8])
+    backend = NativeBackend(2, histogram_bytes=histogram_bytes)
+    assert_like_the_oracle(
+        data, labels_of(data), backend=backend, grower=grower, max_depth=max_depth, max_leaves=40, gamma=0.01
+    )
+
+
+def test_one_row():
+    trees, _ = grow(NativeBackend(2), binned(1, [1, 0]).native, np.float32([3.0]))
+    assert [len(tree) for tree in trees] == [1, 1]
+
+
+# ---- the same bits whatever the process does -------------------------------------------------------------------------
+
+
+def instruction_sets():
+    flags = set(Path("/proc/cpuinfo").read_text().split())
+    return [
+        "baseline",
+        *(["avx2"] * ("avx2" in flags)),
+        *(["avx512"] * ({"avx512bw", "avx512dq", "avx512vl"} <= flags)),
+    ]
+
+
+@pytest.mark.parametrize("objective", ["squared_error", "logistic", "poisson"])
+@pytest.mark.parametrize("value_bins", [[200, 31, 8], [300, 31, 8]])
+def test_every_instruction_set_gives_the_same_bits(objective, value_bins):
+    data = binned(5_000, value_bins)
+    label = np.abs(labels_of(data)) / 4
+    models = [
+        bytes_of(grow(NativeBackend(2, instruction_set=name), data.native, label, objective=objective)[0])
+        for name in instruction_sets()
+    ]
+    assert all(model == models[0] for model in models)
+
+
+@pytest.mark.parametrize("mode", [0x400, 0x800, 0xC00], ids=["downward", "upward", "towards zero"])
+def test_the_caller_s_rounding_mode_does_not_matter_and_is_left_as_it_was(mode):
+    data = binned(20_000, [50, 9])
+    label = labels_of(data)
+    params = parse_params(GROWN)
+    plain = bytes_of(grow(NativeBackend(2), data.native, label)[0])
+    libm = ctypes.CDLL("libm.so.6")
+    backend = NativeBackend(2)
+    assert libm.fesetround(mode) == 0
+    try:
+        backend.begin_fit(data.native, label, None, params, np.float32(0.25))
+        for index in range(params.n_estimators):
+            backend.begin_tree(index)
+            GROWERS[params.grower](backend)
+            backend.end_tree()
+        kept = libm.fegetround()
+    finally:
+        libm.fesetround(0)
+    assert kept == mode
+    assert bytes_of(backend.end_fit()) == plain
+    backend.close()
+
+
+def run_script(script):
+    header = "import numpy as np, os, resource, sys, warnings\nfrom tests.engine.backends.test_native import *\n"
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", header + textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_a_forked_child_trains_after_its_parent_did():
+    out = run_script(
+        """
+        data = binned(20_000, [50, 9])
+        before = bytes_of(grow(NativeBackend(2), data.native, labels_of(data))[0])
+        child = os.fork()
+        if child == 0:
+            same = bytes_of(grow(NativeBackend(2), data.native, labels_of(data))[0]) == before
+            os._exit(0 if same else 3)
+        print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert out == "child 0\n"
+
+
+# ---- failures ----------------------------------------------------------------------------------------------------------
+
+
+def test_memory_that_runs_out_is_a_memory_error_and_the_backend_still_closes():
+    out = run_script(
+        """
+        data = binned(3_000_000, [3])
+        label = np.zeros(3_000_000, np.float32)
+        used = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**24, -1))
+        backend = NativeBackend(1)
+        try:
+            backend.begin_fit(data.native, label, None, parse_params(GROWN), np.float32(0))
+        except MemoryError:
+            print("MemoryError")
+        backend.close()
+        """
+    )
+    assert out == "MemoryError\n"
+
+
+def test_transactions_out_of_order_are_refused_by_name():
+    data = binned(50, [5])
+    backend = NativeBackend(1)
+    with pytest.raises(SessionError, match="begin_fit comes first"):
+        backend.begin_tree(0)
+    backend.begin_fit(data.native, labels_of(data), None, parse_params(GROWN), np.float32(0))
+    with pytest.raises(SessionError, match="open another one"):
+        backend.begin_fit(data.native, labels_of(data), None, parse_params(GROWN), np.float32(0))
+    for call in (backend.build_histograms, backend.partition, backend.end_tree):
+        with pytest.raises(RuntimeError, match="comes after begin_tree"):
+            call()
+    backend.begin_tree(0)
+    with pytest.raises(RuntimeError, match="begin_tree comes between trees"):
+        backend.begin_tree(1)
+    with pytest.raises(ValueError, match="'several' is unknown"):
+        backend.plan("several")
+    backend.close()
+    backend.close()
+    with pytest.raises(SessionError, match="close last"):
+        backend.end_fit()
+
+
+def test_begin_fit_refuses_what_does_not_fit_the_plane():
+    data = binned(50, [5, 4])
+    params = parse_params(GROWN)
+    good = labels_of(data)
+    for label, weight, message in (
+        (good[:-1], None, "label has 49 values for 50 rows"),
+        (good, good[:3], "weight has 3 values for 50 rows"),
+        (good.reshape(5, 10), None, "label must be one-dimensional"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            NativeBackend(1).begin_fit(data.native, label, weight, params, np.float32(0))
+    with pytest.raises(ValueError, match="cuts_from"):
+        NativeBackend(1).begin_fit(data.native, good, None, params, np.float32(0), [binned(9, [5, 3]).native])
+    with pytest.raises(ValueError, match="between 1 and 2147483647 rows, got 0"):
+        NativeBackend(1).begin_fit(binned(0, [5]).native, good[:0], None, params, np.float32(0))
+    with pytest.raises(ValueError, match="choose baseline, avx2 or avx512"):
+        NativeBackend(1, instruction_set="neon").begin_fit(data.native, good, None, params, np.float32(0))
+
+
+def test_planes_refuse_bins_beyond_the_missing_one():
+    with pytest.raises(ValueError, match=r"bin 4 of row 2, feature 1 is beyond its missing bin 3"):
+        _native.Plane.from_bins(np.array([[0, 0], [1, 3], [0, 4]], np.uint16), [1, 3])
+    with pytest.raises(ValueError, match="one number a column"):
+        _native.Plane.from_bins(np.zeros((2, 2), np.uint16), [1])
+    with pytest.raises(ValueError, match="between 0 and 65535"):
+        _native.Plane.from_bins(np.zeros((2, 1), np.uint16), [65536])
+
+
+def test_eval_margins_of_a_plane_that_is_not_there():
+    data = binned(50, [5])
+    backend = NativeBackend(1)
+    backend.begin_fit(data.native, labels_of(data), None, parse_params(GROWN), np.float32(0))
+    with pytest.raises(IndexError):
+        backend.eval_margins(0)
+    backend.close()
