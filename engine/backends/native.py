@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,8 +120,9 @@ class NativeBackend:
         arrays = self._begun().trees()
         offsets = arrays.pop("offsets")
         arrays["threshold"] = np.zeros(offsets[-1])
-        bounds = list(zip(offsets[:-1], offsets[1:], strict=True))
-        return [Tree(**{name: arrays[name][begin:end] for name in NODE_DTYPES}) for begin, end in bounds]
+        return [
+            Tree(**{name: arrays[name][begin:end] for name in NODE_DTYPES}) for begin, end in pairwise(offsets.tolist())
+        ]
 
     def close(self) -> None:
         """Release everything, threads included."""

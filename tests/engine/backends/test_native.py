@@ -230,7 +230,7 @@ def test_a_forked_child_trains_after_its_parent_did():
     assert out == "child 0\n"
 
 
-# ---- failures ----------------------------------------------------------------------------------------------------------
+# ---- failures --------------------------------------------------------------------------------------------------------
 
 
 def test_memory_that_runs_out_is_a_memory_error_and_the_backend_still_closes():
