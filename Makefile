@@ -7,25 +7,26 @@ SOURCES = pyproject.toml CMakeLists.txt $(wildcard engine/native/* engine/kernel
 
 .PHONY: ladder test setup lint clean
 
-ladder: setup  ## the flights ladder on the CPU: engine, XGBoost, LightGBM, CatBoost; then the standings
+ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, CatBoost, bonsai; then the standings
 	$(BIN)/dyno ladder run flights
-	$(BIN)/dyno standings
+	$(BIN)/dyno standings --ladder flights
 
 test: setup lint  ## the whole suite; prints what took longest
 	$(BIN)/python -m pytest -n 2 --durations=15
 
-setup: $(STAMP)
-
-$(STAMP): $(SOURCES)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet scikit-build-core nanobind ninja
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[peers,bonsai,dev]"
-	touch $(STAMP)
-
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+setup: $(STAMP)
+
+$(STAMP): $(SOURCES)
+	@command -v c++ >/dev/null || { echo "a C++20 compiler is needed: apt-get install g++ (GCC 12 or newer)"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet scikit-build-core nanobind cmake ninja
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[peers,bonsai,dev]"
+	@touch $(STAMP)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
