@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Annotated, NoReturn
 
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.cli import app as engine_app
+from ladders.contenders import CONTENDERS
 from ladders.data.cache import cache_folder
 from ladders.plan import Plan, make_plan
 from ladders.progress import Display, Estimate, duration
@@ -44,10 +46,32 @@ app.add_typer(results_app, name="results")
 app.command()(standings)
 app.command()(passport)
 
-Name = Annotated[str, typer.Argument(help="A name from dyno ladder list, or a scenario file ending in .toml.")]
+
+def _completed(known: list[str]) -> Callable[[str], list[str]]:
+    """Shell completion of the last of comma-separated names."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [before + comma + name for name in known if name.startswith(last)]
+
+    return complete
+
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="A name from dyno ladder list, or a scenario file ending in .toml.",
+        autocompletion=_completed(scenario_names()),
+    ),
+]
 Scale = Annotated[float, typer.Option(help="Share of every rung's rows, in (0, 1]; never mixed with full rows.")]
 Repeats = Annotated[int | None, typer.Option(help="Fits of each contender.  [default: the scenario's]")]
-Contenders = Annotated[str | None, typer.Option(help="Names, comma-separated.  [default: the scenario's]")]
+Contenders = Annotated[
+    str | None,
+    typer.Option(
+        help="Names, comma-separated.  [default: the scenario's]", autocompletion=_completed(list(CONTENDERS))
+    ),
+]
 Threads = Annotated[int | None, typer.Option(help="Of every contender.  [default: the cores this process may use]")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of tables.")]
 
@@ -117,6 +141,9 @@ def run(
         earlier = _read(store, plan)
         steps = _steps(plan)
         to_do = steps if fresh else missing(steps, earlier)
+        if len(to_do) < len(steps):
+            measured = f"{len(steps) - len(to_do)} of {len(steps)} fits are measured already"
+            typer.echo(f"{measured}; --fresh measures them again", err=True)
         _measure_all(to_do, plan, store, Estimate(earlier), as_json)
     rows = answering(steps, _read(store, plan))
     if not any(row.status == "ok" and row.valid for row in rows):
@@ -149,7 +176,8 @@ def _plan(name: str, scale: float, repeats: int | None, contenders: str | None, 
     if threads is None:
         threads = max(1, math.floor(usable_cores() or os.cpu_count() or 1))
     try:
-        return make_plan(load_scenario(name), threads=threads, scale=scale, repeats=repeats, contenders=chosen)
+        scenario = load_scenario(name)
+        return make_plan(scenario, named=name, threads=threads, scale=scale, repeats=repeats, contenders=chosen)
     except ValueError as error:
         _fail(str(error), USAGE)
 

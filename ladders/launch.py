@@ -88,7 +88,7 @@ def _died(code: int, errors: str, kills_before: int | None) -> dict[str, Any]:
     tail = f"; its last words: {errors.strip()[-TAIL:]}" if errors.strip() else ""
     if code >= 0:
         return {"status": "error", "message": f"the worker ended with exit code {code} and no result{tail}"}
-    name = signal.Signals(-code).name
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     kills = _memory_kills()
     if name == "SIGKILL" and (kills is None or kills > kills_before):
         sure = (

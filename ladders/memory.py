@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import threading
 from pathlib import Path
@@ -33,6 +34,7 @@ class PeakMemory:
     over_resident_bytes: int = 0
 
     def __enter__(self) -> Self:
+        _trim_heap()
         self._sampler = None if _reset_peak() else _Sampler()
         self._before = psutil.Process().memory_info().rss
         return self
@@ -58,6 +60,13 @@ class _Sampler:
         self._done.set()
         self._thread.join()
         return max(self._peak, self._process.memory_info().rss)
+
+
+def _trim_heap() -> None:
+    """Give freed memory back to the kernel (glibc): work that only reuses it would seem to need none."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(ctypes.c_size_t(0))
 
 
 def _reset_peak() -> bool:

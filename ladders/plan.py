@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,23 +38,23 @@ class Plan:
     """A scenario with what the caller chose, and its fits in order of execution."""
 
     scenario: Scenario
+    named: str
     scale: float
     threads: int
     fits: tuple[Fit, ...]
 
     def command(self, fit: Fit) -> str:
-        """The shell command that measures one fit again."""
-        scale = f" --scale {self.scale:g}" if self.scale != 1 else ""
-        return (
-            f"dyno ladder run {self.scenario.name}{scale} --contenders {fit.contender} "
-            f"--repeats {fit.repeat + 1} --threads {self.threads} --fresh"
-        )
+        """The shell command that measures one fit again; the scenario is named as the caller did."""
+        scale = [f"--scale={self.scale!r}"] if self.scale != 1 else []
+        chosen = [f"--contenders={fit.contender}", f"--repeats={fit.repeat + 1}", f"--threads={self.threads}"]
+        return shlex.join(["dyno", "ladder", "run", self.named, *scale, *chosen, "--fresh"])
 
 
 def make_plan(
     scenario: Scenario,
     *,
     threads: int,
+    named: str | None = None,
     scale: float = 1.0,
     repeats: int | None = None,
     contenders: Sequence[str] | None = None,
@@ -85,7 +86,7 @@ def make_plan(
                 for order, name in enumerate(everyone)
                 if name in chosen
             ]
-    return Plan(scenario, scale, threads, tuple(fits))
+    return Plan(scenario, named or scenario.name, scale, threads, tuple(fits))
 
 
 def _check_range(name: str, value: float, holds: bool, allowed: str) -> None:

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ladders.data.task import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TEST_EVERY_DAYS = 5
 LATE_MINUTES = 15.0
@@ -69,6 +72,8 @@ def data_folder() -> Path:
 
 def _joined(folder: Path) -> pd.DataFrame:
     """Flights that arrived, in file order, with the weather of the scheduled hour at the origin."""
+    import pandas as pd  # a quarter of a second, which only the maker of the data needs to spend
+
     flights = pd.read_csv(folder / "flights.csv.zip").dropna(subset=["arr_delay"])
     weather = pd.read_csv(folder / "weather.csv")[["origin", "time_hour", *WEATHER]]
     # time_hour is in UTC in both files, so the hour that the clocks repeat in November is two different keys.

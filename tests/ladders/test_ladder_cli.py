@@ -32,6 +32,7 @@ def test_plan_then_run_then_nothing_left(scenario_file, steady_tree):
     assert "[2/2]" in ran.stderr
     assert {row.status for row in local_store().read("small").rows} == {"ok"}
 
+    assert "2 of 2 fits are measured already" in dyno("ladder", "run", path, "--repeats", 1).stderr
     plan = json.loads(dyno("ladder", "plan", path, "--json").stdout)
     assert [fit["to_do"] for fit in plan] == [False, False, True, True]
     scaled = json.loads(dyno("ladder", "plan", path, "--scale", 0.5, "--json").stdout)
@@ -88,6 +89,15 @@ def test_every_command_has_help(command):
     found = dyno(*command, "--help")
     assert found.exit_code == 0
     assert "Usage" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("dyno ladder run fl", "flights"), ("dyno ladder run flights --contenders catboost,lig", "catboost,lightgbm")],
+)
+def test_shell_completion(typed, offered):
+    asked = {"_DYNO_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    assert CliRunner().invoke(app, env=asked, prog_name="dyno").stdout.split() == [offered]
 
 
 def test_every_ladder_command_shows_an_example():

@@ -42,8 +42,11 @@ def test_the_command_measures_one_contender_again():
     plan = make_plan(FLIGHTS, threads=2, scale=0.1, repeats=3)
     last = plan.fits[-1]
     command = plan.command(last)
-    assert command.startswith("dyno ladder run flights --scale 0.1 ")
-    assert f"--contenders {last.contender} --repeats 3 --threads 2 --fresh" in command
+    assert (
+        command == f"dyno ladder run flights --scale=0.1 --contenders={last.contender} --repeats=3 --threads=2 --fresh"
+    )
+    elsewhere = make_plan(FLIGHTS, named="my ladders/x.toml", threads=2)
+    assert elsewhere.command(last).startswith("dyno ladder run 'my ladders/x.toml' --contenders=")
 
 
 @pytest.mark.parametrize(
