@@ -26,11 +26,15 @@ from ladders.runner import Step, answering, measure, missing, prepare_steps
 from ladders.scenario import load_scenario, scenario_names
 from probes.cli import passport
 from probes.cores import usable_cores
+from probes.host import read_load
 from results.cli import results_app, standings
 from results.render import to_terminal
 from results.schema import Row
 from results.standings import standings as rank
 from results.store import Store, StoreError, local_store
+
+BUSY_LOAD = 0.5
+"""Half a core's worth of other work is a quarter of a small host."""
 
 USAGE, NOTHING_MEASURED, INTERRUPTED = 2, 3, 130
 
@@ -137,6 +141,7 @@ def run(
     """
     plan = _plan(name, scale, repeats, contenders, threads)
     store = local_store()
+    _warn_if_busy()
     with _alone():
         earlier = _read(store, plan)
         steps = _steps(plan)
@@ -201,6 +206,14 @@ def _alone() -> AbstractContextManager:
         _fail("another ladder is running on this host, and two at once would measure each other: wait for it", USAGE)
     except OSError as error:
         _fail(f"cannot write to {folder} ({error.strerror}); set DYNO_CACHE_DIR to a writable directory", USAGE)
+
+
+def _warn_if_busy() -> None:
+    """Say so if something else may be running: a rival's OpenMP threads that wait for a core ran 30 times slower here."""
+    load = read_load()["load_1m"]
+    if load is not None and load > BUSY_LOAD:
+        told = f"load {load:.1f} over the last minute: if anything else still runs on this host, do not trust the times"
+        typer.echo(told, err=True)
 
 
 def _read(store: Store, plan: Plan) -> list[Row]:
