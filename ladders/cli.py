@@ -209,7 +209,7 @@ def _alone() -> AbstractContextManager:
 
 
 def _warn_if_busy() -> None:
-    """Say so if something else may be running: a rival's OpenMP threads that wait for a core ran 30 times slower here."""
+    """Say so if something else may be running: OpenMP threads that wait for a core ran 30 times slower here."""
     load = read_load()["load_1m"]
     if load is not None and load > BUSY_LOAD:
         told = f"load {load:.1f} over the last minute: if anything else still runs on this host, do not trust the times"
