@@ -11,7 +11,12 @@
 namespace dyno {
 namespace {
 
-constexpr i64 kLeastChunk = 8192;  // rows: below, adding up the chunks' histograms would cost more than it saves
+constexpr i64 kChunksPerWorker = 4;
+constexpr i64 kLeastChunk = 1024;  // rows
+
+// Rough times of one thread, to tell work that is worth sharing from work that is not.
+constexpr double kNanosecondsToAdd = 0.4;  // a row to one feature's histogram
+constexpr double kNanosecondsToScan = 2.0;  // a cell
 
 i64 divide_up(i64 a, i64 b) { return (a + b - 1) / b; }
 
@@ -130,22 +135,7 @@ void Fit::partition() {
     transaction(Stage::in_tree, "partition", [&] {
         const std::vector<i64> n_left = order_.partition(nodes_, planned_, team_);
         nodes_.reserve(nodes_.size() + 2 * planned_.size());
-        for (std::size_t p = 0; p < planned_.size(); ++p) {
-            const i32 first = static_cast<i32>(nodes_.size());
-            Node& parent = nodes_[planned_[p]];
-            Node left, right;
-            left.begin = parent.begin;
-            left.end = right.begin = parent.begin + n_left[p];
-            right.end = parent.end;
-            left.depth = right.depth = parent.depth + 1;
-            left.totals = parent.best.left;
-            right.totals = parent.totals - left.totals;
-            parent.left = first;
-            parent.right = first + 1;
-            families_.push_back({planned_[p], first, first + 1});
-            nodes_.push_back(left);
-            nodes_.push_back(right);
-        }
+        for (std::size_t p = 0; p < planned_.size(); ++p) add_children(planned_[p], n_left[p]);
         open_children();
         n_leaves_ += static_cast<i64>(planned_.size());
         n_levels_ += 1;
@@ -156,16 +146,17 @@ void Fit::partition() {
 void Fit::end_tree() {
     transaction(Stage::in_tree, "end_tree", [&] {
         for (Node& node : nodes_) release(node);
-        std::vector<float> values(nodes_.size(), 0.0f);
-        for (std::size_t i = 0; i < nodes_.size(); ++i) {
-            if (!nodes_[i].is_leaf()) continue;
-            const double g = scoring_.gradient(nodes_[i].totals), h = scoring_.hessian(nodes_[i].totals);
+        const std::vector<Node> tree = breadth_first(nodes_);
+        std::vector<float> values(tree.size(), 0.0f);
+        for (std::size_t i = 0; i < tree.size(); ++i) {
+            if (!tree[i].is_leaf()) continue;
+            const double g = scoring_.gradient(tree[i].totals), h = scoring_.hessian(tree[i].totals);
             values[i] = saturate(settings_.learning_rate * leaf_weight(g, h, settings_.regularisation));
         }
-        add_leaf_values(nodes_, values, order_.rows(), margins_.data(), team_);
+        add_leaf_values(tree, values, order_.rows(), margins_.data(), team_);
         for (std::size_t e = 0; e < eval_planes_.size(); ++e)
-            add_routed_values(nodes_, values, *eval_planes_[e], eval_margins_[e].data(), team_);
-        trees_.append(nodes_, values, scoring_);
+            add_routed_values(tree, values, *eval_planes_[e], eval_margins_[e].data(), team_);
+        trees_.append(tree, values, scoring_);
     });
     stage_ = Stage::between_trees;
 }
@@ -243,7 +234,9 @@ void Fit::build_slots() {
     i64 n_rows = 0;
     for (const Search& search : searches_)
         if (nodes_[search.built].slot >= 0) n_rows += nodes_[search.built].rows();
-    const i64 chunk = std::clamp(divide_up(n_rows, 4 * team_.size()), kLeastChunk, kPackedRows - 1);
+    // A chunk has a histogram to clear and to add: below so many rows that would cost more than it saves.
+    const i64 least = std::clamp(layout_.n_cells() / 8, kLeastChunk, kPackedRows - 1);
+    const i64 chunk = std::clamp(divide_up(n_rows, kChunksPerWorker * team_.size()), least, kPackedRows - 1);
     std::size_t n_partials = 0;
     for (const Search& search : searches_) {
         const Node& node = nodes_[search.built];
@@ -251,7 +244,7 @@ void Fit::build_slots() {
         const Strip slot = slots_.strip(node.slot);
         const RowSpan rows = rows_of(node);
         const int words = gradients_.has_constant_hessian() ? 1 : slot.words;
-        const i64 n_chunks = divide_up(rows.n, chunk);
+        const i64 n_chunks = std::max({rows.n / chunk, divide_up(rows.n, kPackedRows - 1), i64{1}});
         const std::size_t first_partial = n_partials;
         for (i64 c = 0; c < n_chunks; ++c) {
             const i64 begin = rows.n * c / n_chunks, end = rows.n * (c + 1) / n_chunks;
@@ -268,7 +261,9 @@ void Fit::build_slots() {
     }
     if (units.empty()) return;
 
-    const auto ranges = feature_ranges(plane_, divide_up(team_.size(), static_cast<i64>(units.size())));
+    const double nanoseconds = kNanosecondsToAdd * static_cast<double>(n_rows) * plane_.n_features;
+    const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
+    const auto ranges = feature_ranges(plane_, divide_up(meeting, static_cast<i64>(units.size())));
     const i64 n_ranges = static_cast<i64>(ranges.size());
     std::stable_sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.rows.n > b.rows.n; });
     team_.run(static_cast<i64>(units.size()) * n_ranges, [&](i64 task, int worker) {
@@ -276,7 +271,7 @@ void Fit::build_slots() {
         const FeatureRange range = ranges[task % n_ranges];
         clear(unit.strip, layout_.offset[range.begin], layout_.offset[range.end]);
         add_rows(plane_, layout_, {gradients_.g(), gradients_.h()}, unit.rows, range, unit.strip, workers_[worker].staging);
-    });
+    }, nanoseconds);
 
     constexpr i64 kPiece = 4096;  // cells
     const i64 n_pieces = divide_up(layout_.n_cells(), kPiece);
@@ -321,9 +316,22 @@ void Fit::visit_search(const Search& search, FeatureRange range, Worker& worker,
     }
 }
 
+// A guess: cells to scan, and rows to add for nodes that no slot keeps.
+double Fit::find_nanoseconds() const {
+    double cells = 0.0, added = 0.0;
+    for (const Search& search : searches_) {
+        cells += static_cast<double>(layout_.n_cells()) * (search.derived < 0 ? 1 : 2);
+        const Node& built = nodes_[search.built];
+        if (built.slot < 0) added += static_cast<double>(built.rows()) * plane_.n_features;
+    }
+    return kNanosecondsToScan * cells + kNanosecondsToAdd * added;
+}
+
 void Fit::find_best_splits() {
     const i64 n_searches = static_cast<i64>(searches_.size());
-    const auto ranges = feature_ranges(plane_, divide_up(team_.size(), std::max<i64>(n_searches, 1)));
+    const double nanoseconds = find_nanoseconds();
+    const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
+    const auto ranges = feature_ranges(plane_, divide_up(meeting, std::max<i64>(n_searches, 1)));
     const i64 n_ranges = static_cast<i64>(ranges.size());
     struct Found {
         Split built, derived;
@@ -338,7 +346,7 @@ void Fit::find_best_splits() {
             worker.scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
             worker.scan.improve(feature, index == search.built ? found[task].built : found[task].derived);
         });
-    });
+    }, nanoseconds);
     const auto keep_better = [](Split& best, const Split& other) {
         if (other.is_found && (!best.is_found || is_better(other.candidate, best.candidate))) best = other;
     };
@@ -347,6 +355,9 @@ void Fit::find_best_splits() {
         keep_better(nodes_[search.built].best, found[task].built);
         if (search.derived >= 0) keep_better(nodes_[search.derived].best, found[task].derived);
     }
+    for (const Search& search : searches_)
+        for (const i32 index : {search.built, search.derived})
+            if (index >= 0 && !nodes_[index].best.is_found) release(nodes_[index]);
     finish_searches();
 }
 
@@ -403,13 +414,19 @@ void Fit::find_common_split() {
 // Gives every open node that the common cut can split its own sums and gain.
 void Fit::split_in_common(const Candidate& common) {
     Worker& worker = workers_[0];
+    i64 h_left = 0, h_right = 0;
     const FeatureRange only{common.feature, common.feature + 1};
     visit_frontier(only, worker, [&](i32 index, i32 feature, const i64* cells, int words) {
         Node& node = nodes_[index];
         if (cells == nullptr || !is_splittable(node)) return;
         worker.scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
         node.best = worker.scan.at(feature, common.bin, common.missing_left);
+        if (!node.best.is_found) return;
+        h_left += node.best.left.h;
+        h_right += node.totals.h - node.best.left.h;
     });
+    if (may_miss_[common.feature]) return;  // the open nodes hold every row between them
+    for (const i32 index : open_) nodes_[index].best.candidate.missing_left = unseen_goes_left(h_left, h_right);
 }
 
 // Gives back the histograms that nobody will read again.
@@ -428,8 +445,7 @@ std::vector<i32> Fit::plan_every() const {
     for (const i32 index : open_)
         if (nodes_[index].best.is_found) planned.push_back(index);
     if (static_cast<i64>(planned.size()) > room()) {
-        std::stable_sort(planned.begin(), planned.end(),
-                         [&](i32 a, i32 b) { return nodes_[a].best.candidate.gain > nodes_[b].best.candidate.gain; });
+        std::stable_sort(planned.begin(), planned.end(), [&](i32 a, i32 b) { return gain_of(a) > gain_of(b); });
         planned.resize(static_cast<std::size_t>(room()));
         std::sort(planned.begin(), planned.end());  // the level's order is that of creation
     }
@@ -438,13 +454,12 @@ std::vector<i32> Fit::plan_every() const {
 
 std::vector<i32> Fit::plan_best() const {
     i32 best = -1;
-    if (room() > 0)
-        for (const i32 index : open_)
-            if (nodes_[index].best.is_found &&
-                (best < 0 || nodes_[index].best.candidate.gain > nodes_[best].best.candidate.gain))
-                best = index;
-    return best < 0 ? std::vector<i32>{} : std::vector<i32>{best};
+    for (const i32 index : open_)
+        if (nodes_[index].best.is_found && (best < 0 || gain_of(index) > gain_of(best))) best = index;
+    return best < 0 || room() <= 0 ? std::vector<i32>{} : std::vector<i32>{best};
 }
+
+double Fit::gain_of(i32 index) const { return nodes_[index].best.candidate.gain; }
 
 std::vector<i32> Fit::plan_common() const {
     if (settings_.max_depth != 0 && n_levels_ >= settings_.max_depth) return {};
@@ -454,26 +469,35 @@ std::vector<i32> Fit::plan_common() const {
     return static_cast<i64>(planned.size()) <= room() ? planned : std::vector<i32>{};
 }
 
-// every: only the children stay open; best: they follow the older leaves; common: they take their parent's place.
+void Fit::add_children(i32 index, i64 n_left) {
+    Node& parent = nodes_[index];
+    Node left, right;
+    left.begin = parent.begin;
+    left.end = right.begin = parent.begin + n_left;
+    right.end = parent.end;
+    left.depth = right.depth = parent.depth + 1;
+    left.totals = parent.best.left;
+    right.totals = parent.totals - left.totals;
+    parent.left = static_cast<i32>(nodes_.size());
+    parent.right = parent.left + 1;
+    families_.push_back({index, parent.left, parent.right});
+    nodes_.push_back(left);
+    nodes_.push_back(right);
+}
+
+// The open nodes after a split. best: older leaves, then the two children; common: children in their parent's place,
+// among those that stay; every: the children, and who was passed over is a leaf for good.
 void Fit::open_children() {
     std::vector<i32> next;
     next.reserve(open_.size() + planned_.size());
     for (const i32 index : open_) {
         Node& node = nodes_[index];
-        if (planned_as_ == Choice::common && !node.is_leaf()) {
-            next.push_back(node.left);
-            next.push_back(node.right);
-        } else if (planned_as_ != Choice::every && node.is_leaf()) {
-            next.push_back(index);
-        } else if (node.is_leaf()) {
-            release(node);
-        }
+        if (node.is_leaf() && planned_as_ == Choice::every) release(node);
+        if (node.is_leaf() && planned_as_ != Choice::every) next.push_back(index);
+        if (!node.is_leaf() && planned_as_ != Choice::best) next.insert(next.end(), {node.left, node.right});
     }
-    if (planned_as_ != Choice::common)
-        for (const Family& family : families_) {
-            next.push_back(family.left);
-            next.push_back(family.right);
-        }
+    if (planned_as_ == Choice::best)
+        for (const i32 index : planned_) next.insert(next.end(), {nodes_[index].left, nodes_[index].right});
     open_ = std::move(next);
 }
 

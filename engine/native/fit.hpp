@@ -85,6 +85,7 @@ private:
     template <class Visit>
     void visit_frontier(FeatureRange range, Worker& worker, Visit&& visit);
 
+    double find_nanoseconds() const;
     void find_best_splits();
     void find_common_split();
     void split_in_common(const Candidate& common);
@@ -93,7 +94,9 @@ private:
 
     std::vector<i32> plan_every() const;
     std::vector<i32> plan_best() const;
+    double gain_of(i32 index) const;
     std::vector<i32> plan_common() const;
+    void add_children(i32 index, i64 n_left);
     void open_children();
 
     const Plane& plane_;

@@ -7,7 +7,7 @@
 namespace dyno {
 namespace {
 
-constexpr int kTileFeatures = 16;
+constexpr int kStripBytes = Staging::kStripBytes;
 constexpr i64 kTileBytes = 34 * 1024;  // of cells: they stay in the first-level cache while a block goes through
 constexpr int kPrefetchRows = 16;
 
@@ -30,14 +30,13 @@ Cell<words> cell_of_row(const RowGradients& gradients, i64 row) {
 // ---- tiles: n features of a block of rows at a time ----------------------------------------------------------------
 
 template <class Bin, int words>
-using AddTile = void (*)(const Bin* bins, i64 stride, const Cell<words>* values, i64 n_rows, Cell<words>* const* cells);
+using AddTile = void (*)(const Bin* bins, const Cell<words>* values, i64 n_rows, Cell<words>* const* cells);
 
 template <class Bin, int words, int n_features>
-void add_tile(const Bin* __restrict bins, i64 stride, const Cell<words>* __restrict values, i64 n_rows,
-              Cell<words>* const* cells) {
+void add_tile(const Bin* __restrict bins, const Cell<words>* __restrict values, i64 n_rows, Cell<words>* const* cells) {
     Cell<words>* feature[n_features];
     for (int f = 0; f < n_features; ++f) feature[f] = cells[f];
-    for (i64 row = 0; row < n_rows; ++row, bins += stride) {
+    for (i64 row = 0; row < n_rows; ++row, bins += kStripBytes / sizeof(Bin)) {
         const Cell<words> value = values[row];
 #pragma GCC unroll 16
         for (int f = 0; f < n_features; ++f) feature[f][bins[f]].add(value);
@@ -49,76 +48,82 @@ constexpr std::array<AddTile<Bin, words>, sizeof...(n)> tile_table(std::integer_
     return {add_tile<Bin, words, n + 1>...};
 }
 
+// Sums one strip of a block. Cells of 16 features may exceed the first-level cache: then part of the strip at a time.
 template <class Bin, int words>
-i32 tile_end(const CellLayout& layout, i32 begin, i32 end) {
-    const i32 n_tiles = (end - begin + kTileFeatures - 1) / kTileFeatures;
-    const i32 even = begin + (end - begin + n_tiles - 1) / n_tiles;
-    i32 f = begin + 1;
-    while (f < even &&
-           (layout.offset[f + 1] - layout.offset[begin]) * words * static_cast<i64>(sizeof(i64)) <= kTileBytes)
-        ++f;
-    return f;
-}
-
-// `bins` points at the range's first feature.
-template <class Bin, int words>
-void add_block(const CellLayout& layout, FeatureRange range, const Bin* bins, i64 stride, const Cell<words>* values,
-               i64 n_rows, const Strip& strip) {
-    static constexpr auto add_tiles = tile_table<Bin, words>(std::make_integer_sequence<int, kTileFeatures>{});
-    for (i32 begin = range.begin; begin < range.end;) {
-        const i32 end = tile_end<Bin, words>(layout, begin, range.end);
-        Cell<words>* cells[kTileFeatures];
-        for (i32 f = begin; f < end; ++f) cells[f - begin] = reinterpret_cast<Cell<words>*>(strip.of(layout.offset[f]));
-        add_tiles[end - begin - 1](bins + (begin - range.begin), stride, values, n_rows, cells);
+void add_strip(const CellLayout& layout, FeatureRange features, const Bin* bins, const Cell<words>* values, i64 n_rows,
+               const Strip& strip) {
+    static constexpr auto add_tiles = tile_table<Bin, words>(std::make_integer_sequence<int, kStripBytes>{});
+    constexpr i64 kTileCells = kTileBytes / (words * static_cast<i64>(sizeof(i64)));
+    for (i32 begin = features.begin; begin < features.end;) {
+        Cell<words>* cells[kStripBytes];
+        i32 end = begin;
+        do {
+            cells[end - begin] = reinterpret_cast<Cell<words>*>(strip.of(layout.offset[end]));
+            ++end;
+        } while (end < features.end && layout.offset[end + 1] - layout.offset[begin] <= kTileCells);
+        add_tiles[end - begin - 1](bins + (begin - features.begin), values, n_rows, cells);
         begin = end;
     }
 }
 
 // ---- staging ---------------------------------------------------------------------------------------------------------
 
-// Bytes are copied in fixed pieces of 4, 8, 16 or 32: a row's padding, or the plane's slack, takes the excess.
-template <int piece>
-void gather_rows(const std::byte* source, i64 stride, i64 n_pieces, const i32* rows, i64 n, i64 n_ahead, std::byte* to) {
-    for (i64 i = 0; i < n; ++i) {
-        if (i + kPrefetchRows < n_ahead) {
-            const std::byte* next = source + rows[i + kPrefetchRows] * stride;
-            __builtin_prefetch(next);
-            if (n_pieces * piece > 32) __builtin_prefetch(next + n_pieces * piece - 1);
-        }
-        const std::byte* from = source + rows[i] * stride;
-        for (i64 p = 0; p < n_pieces; ++p, to += piece) std::memcpy(to, from + p * piece, piece);
-    }
+// A block of rows is copied strip by strip, so that each strip's bins lie together and no cache line is fetched twice.
+struct Block {
+    const std::byte* source;  // the range's first bin of row 0
+    i64 row_bytes;
+    i64 strip_bytes;  // from one strip's first bin to the next one's; at most kStripBytes are used
+    i64 n_strips;
+    std::byte* staged;  // [strip][row][kStripBytes]
+};
+
+void stage_row(const Block& block, const std::byte* from, i64 row) {
+    std::byte* to = block.staged + row * kStripBytes;
+    for (i64 strip = 0; strip < block.n_strips; ++strip, from += block.strip_bytes, to += Staging::kBlock * kStripBytes)
+        std::memcpy(to, from, kStripBytes);
 }
 
-// Returns the distance between staged rows, in bytes.
-i64 gather(const std::byte* source, i64 stride, i64 bytes, const i32* rows, i64 n, i64 n_ahead, std::byte* to) {
-    const i64 piece = bytes > 16 ? 32 : bytes > 8 ? 16 : bytes > 4 ? 8 : 4;
-    const i64 n_pieces = (bytes + piece - 1) / piece;
-    const auto run = piece == 32 ? gather_rows<32> : piece == 16 ? gather_rows<16> : piece == 8 ? gather_rows<8> : gather_rows<4>;
-    run(source, stride, n_pieces, rows, n, n_ahead, to);
-    return n_pieces * piece;
+void stage_rows(const Block& block, i64 first, i64 n) {
+    for (i64 i = 0; i < n; ++i) stage_row(block, block.source + (first + i) * block.row_bytes, i);
+}
+
+// `n_ahead` row numbers may be looked at.
+void stage_listed(const Block& block, const i32* rows, i64 n, i64 n_ahead) {
+    const i64 last_byte = (block.n_strips - 1) * block.strip_bytes + kStripBytes - 1;
+    for (i64 i = 0; i < n; ++i) {
+        if (i + kPrefetchRows < n_ahead) {
+            const std::byte* next = block.source + rows[i + kPrefetchRows] * block.row_bytes;
+            for (i64 byte = 0; byte <= last_byte; byte += 64) __builtin_prefetch(next + byte);
+        }
+        stage_row(block, block.source + rows[i] * block.row_bytes, i);
+    }
 }
 
 template <class Bin, int words>
 void add_rows_as(const Plane& plane, const CellLayout& layout, const RowGradients& gradients, const RowSpan& rows,
                  FeatureRange range, const Strip& strip, Staging& staging) {
+    constexpr i64 width = sizeof(Bin);
+    const i64 n_features = range.end - range.begin;
+    const i64 n_strips = (n_features * width + kStripBytes - 1) / kStripBytes;
+    const i64 strip_features = (n_features + n_strips - 1) / n_strips;
+    const Block block{plane.rows.data() + range.begin * width, plane.row_stride * width, strip_features * width, n_strips,
+                      staging.bins()};
     auto* values = reinterpret_cast<Cell<words>*>(staging.values());
-    const i64 row_bytes = plane.row_stride * static_cast<i64>(sizeof(Bin));
     for (i64 done = 0; done < rows.n; done += Staging::kBlock) {
         const i64 n = std::min<i64>(Staging::kBlock, rows.n - done);
         if (rows.list == nullptr) {
-            const i64 first = rows.first + done;
-            for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, first + i);
-            add_block<Bin, words>(layout, range, plane.row<Bin>(first) + range.begin, plane.row_stride, values, n, strip);
-            continue;
+            stage_rows(block, rows.first + done, n);
+            for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, rows.first + done + i);
+        } else {
+            stage_listed(block, rows.list + done, n, rows.n - done);
+            for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, rows.list[done + i]);
         }
-        const i32* list = rows.list + done;
-        const std::byte* source = plane.rows.data() + range.begin * static_cast<i64>(sizeof(Bin));
-        const i64 bytes = (range.end - range.begin) * static_cast<i64>(sizeof(Bin));
-        const i64 stride = gather(source, row_bytes, bytes, list, n, rows.n - done, staging.bins());
-        for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, list[i]);
-        add_block<Bin, words>(layout, range, reinterpret_cast<const Bin*>(staging.bins()),
-                              stride / static_cast<i64>(sizeof(Bin)), values, n, strip);
+        for (i64 s = 0; s < n_strips; ++s) {
+            const FeatureRange features{static_cast<i32>(range.begin + s * strip_features),
+                                        static_cast<i32>(std::min(range.begin + (s + 1) * strip_features, i64{range.end}))};
+            const auto* bins = reinterpret_cast<const Bin*>(staging.bins() + s * Staging::kBlock * kStripBytes);
+            add_strip<Bin, words>(layout, features, bins, values, n, strip);
+        }
     }
 }
 
@@ -141,9 +146,8 @@ CellLayout::CellLayout(const Plane& plane) : offset(static_cast<std::size_t>(pla
 }
 
 std::vector<FeatureRange> feature_ranges(const Plane& plane, i64 wanted) {
-    const i64 width = plane.wide ? 2 : 1;
     const i64 n_features = plane.n_features;
-    const i64 at_most = (Staging::kRowBytes - 32) / width;  // staged rows are rounded up to 32 bytes
+    const i64 at_most = Staging::kStrips * Staging::kStripBytes / (plane.wide ? 2 : 1);
     const i64 n_ranges = std::max((n_features + at_most - 1) / at_most, std::min(wanted, (n_features + 7) / 8));
     std::vector<FeatureRange> ranges;
     for (i64 r = 0; r < n_ranges; ++r)

@@ -63,10 +63,11 @@ struct RowSpan {
 // One worker's buffers: a block of gathered rows lies here while it is summed tile by tile.
 class Staging {
 public:
-    static constexpr int kBlock = 512;
-    static constexpr i64 kRowBytes = 160;  // of one feature range; see feature_ranges
+    static constexpr i64 kBlock = 256;       // rows
+    static constexpr i64 kStripBytes = 16;   // of a row, summed at a time
+    static constexpr i64 kStrips = 8;        // in the widest feature range
 
-    Staging() : bins_(kBlock * kRowBytes), values_(kBlock * 3 * sizeof(i64)) {}
+    Staging() : bins_(kBlock * kStripBytes * kStrips), values_(kBlock * 3 * sizeof(i64)) {}
     std::byte* bins() { return bins_.data(); }
     i64* values() { return reinterpret_cast<i64*>(values_.data()); }
 

@@ -49,6 +49,9 @@ struct Scoring {
     double own_score(const Totals& t) const { return score(gradient(t), hessian(t), regularisation); }
 };
 
+// The same nodes breadth first.
+std::vector<Node> breadth_first(const std::vector<Node>& nodes);
+
 // All finished trees, one after the other; indices are relative to their tree.
 struct FinishedTrees {
     std::vector<i32> feature, bin, left, right;
@@ -58,6 +61,7 @@ struct FinishedTrees {
     std::vector<i64> count;
     std::vector<i64> offsets{0};
 
+    // Takes nodes breadth first, with a value each.
     void append(const std::vector<Node>& nodes, const std::vector<float>& values, const Scoring& scoring);
 };
 

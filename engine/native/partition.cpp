@@ -127,6 +127,8 @@ std::vector<i64> RowOrder::partition(const std::vector<Node>& nodes, const std::
     i32* left = reinterpret_cast<i32*>(left_.data());
     i32* right = reinterpret_cast<i32*>(right_.data());
     std::vector<Chunk> chunks = chunks_of(nodes, planned);
+    double n_rows = 0;
+    for (const i32 index : planned) n_rows += static_cast<double>(nodes[index].rows());
     team.run(static_cast<i64>(chunks.size()), [&](i64 c, int) {
         Chunk& chunk = chunks[c];
         const Candidate& split = nodes[planned[chunk.planned]].best.candidate;
@@ -136,7 +138,7 @@ std::vector<i64> RowOrder::partition(const std::vector<Node>& nodes, const std::
         const auto run = plane_.wide ? divide<std::uint16_t> : divide<std::uint8_t>;
         chunk.n_left = run(set_, plane_, split, own, n, lefts, right + chunk.begin);
         if (chunk.is_whole) copy_rows(own + chunk.n_left, right + chunk.begin, n - chunk.n_left);
-    });
+    }, n_rows);
 
     std::vector<i64> n_left(planned.size(), 0);
     for (const Chunk& chunk : chunks) n_left[chunk.planned] += chunk.n_left;

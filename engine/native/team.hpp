@@ -45,14 +45,16 @@ public:
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
+    static constexpr double kWorthMeeting = 20'000;
+
     int size() const { return static_cast<int>(threads_.size()) + 1; }
 
     // Calls task(i, worker) once for every i in [0 .. n_tasks), in any order, and returns when all are done.
-    // Tasks must not throw.
+    // Tasks must not throw. `nanoseconds` is a guess of all tasks together: little work is not worth a meeting.
     template <class Task>
-    void run(long long n_tasks, Task&& task) {
+    void run(long long n_tasks, Task&& task, double nanoseconds = kWorthMeeting) {
         FloatingPointMode mode;
-        if (threads_.empty() || n_tasks <= 1) {
+        if (threads_.empty() || n_tasks <= 1 || nanoseconds < kWorthMeeting) {
             for (long long i = 0; i < n_tasks; ++i) task(i, 0);
             return;
         }
