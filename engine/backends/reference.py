@@ -405,7 +405,17 @@ def build_histogram(plane: ReferencePlane, totals_of_row: np.ndarray, rows: np.n
 def find_best_split(node: Node, scorer: Scorer) -> Split | None:
     """The valid candidate of largest gain, or None."""
     candidates = scorer.candidates(node)
-    return first_of_largest(candidates.gain(scorer.gamma), candidates.feasible)
+    split = first_of_largest(candidates.gain(scorer.gamma), candidates.feasible)
+    return None if split is None else with_unseen_missing(split, [node], [node])
+
+
+def with_unseen_missing(split: Split, nodes: Sequence[Node], divided: Sequence[Node]) -> Split:
+    """If no row of the nodes is missing there, missing met later goes to the heavier side of the divided ones."""
+    if any(node.histogram[split.feature, MISSING, 2] for node in nodes):
+        return split
+    left = sum(node.histogram[split.feature, : split.bin + 1, 1].sum() for node in divided)
+    own = sum(node.totals[1] for node in divided)
+    return split._replace(missing_left=bool(left >= own - left))
 
 
 def first_of_largest(gain: np.ndarray, feasible: np.ndarray) -> Split | None:
@@ -430,12 +440,14 @@ def find_common_split(frontier: Sequence[Node], scorer: Scorer) -> None:
         whole = whole + own.score_own
         feasible_nodes = feasible_nodes + own.feasible
     common = first_of_largest(0.5 * (split - whole) - gamma * feasible_nodes, feasible_nodes >= 1)
-    for node, own in zip(frontier, of_node, strict=True):
+    for node in frontier:
         node.best = None
-        if common is not None:
-            at = (common.feature, common.bin, 0 if common.missing_left else 1)
-            if own.feasible[at]:
-                node.best = common._replace(gain=float(own.gain(gamma)[at]))
+    if common is not None:
+        at = (common.feature, common.bin, 0 if common.missing_left else 1)
+        divided = [(node, own) for node, own in zip(frontier, of_node, strict=True) if own.feasible[at]]
+        common = with_unseen_missing(common, frontier, [node for node, _ in divided])
+        for node, own in divided:
+            node.best = common._replace(gain=float(own.gain(gamma)[at]))
 
 
 def still_open(nodes: Sequence[Node], choice: Choice) -> list[Node]:

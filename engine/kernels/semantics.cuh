@@ -236,4 +236,7 @@ DYNO_FN bool is_better(const Candidate& a, const Candidate& b) {
     return a.missing_left > b.missing_left;
 }
 
+// Where no row is missing, a missing value met later goes to the heavier child.
+DYNO_FN i32 unseen_goes_left(i64 h_left, i64 h_right) { return h_left >= h_right ? 1 : 0; }
+
 }  // namespace dyno

@@ -161,7 +161,9 @@ void SplitScan::improve_side(i32 feature, bool missing_left, Split& best) const 
     i32 bin = 0;
     while (gain_bits(scores[bin], own_score_, gamma) != largest) ++bin;
     const Candidate candidate{double_of(static_cast<u64>(largest)), feature, bin, missing_left};
-    if (!best.is_found || is_better(candidate, best.candidate)) best = {candidate, left_of(bin, missing_left), true};
+    if (best.is_found && !is_better(candidate, best.candidate)) return;
+    best = {candidate, left_of(bin, missing_left), true};
+    if (!has_missing_) best.candidate.missing_left = unseen_goes_left(best.left.h, own_.h - best.left.h);
 }
 
 void SplitScan::add_to_level(i64 offset, bool may_miss, LevelScores& level) const {

@@ -17,7 +17,7 @@ def make_data(n=300, seed=0):
     return X, y
 
 
-@pytest.fixture()
+@pytest.fixture
 def data():
     return Dataset(*make_data())
 

@@ -111,7 +111,7 @@ def test_the_root_splits_where_the_fractions_say():
 
 @pytest.mark.parametrize("grower", ["depthwise", "leafwise"])
 def test_four_leaves_node_by_node(grower):
-    left = (0, 0, 1, 3, 4, 0.0, LEFT_GAIN, 3.0, 3)
+    left = (0, 0, 0, 3, 4, 0.0, LEFT_GAIN, 3.0, 3)
     right = (0, 4, 1, 5, 6, 0.0, RIGHT_GAIN, 3.0, 3)
     leaves = [FIRST, SECOND_AND_THIRD, FOURTH_AND_FIFTH, LAST]
     # No pair is worth splitting: every remaining gain is negative.
@@ -122,14 +122,14 @@ def test_four_leaves_node_by_node(grower):
 @pytest.mark.parametrize("grower", ["depthwise", "leafwise"])
 def test_of_two_equal_gains_the_budget_goes_to_the_left(grower):
     assert LEFT_GAIN == RIGHT_GAIN
-    left = (0, 0, 1, 3, 4, 0.0, LEFT_GAIN, 3.0, 3)
+    left = (0, 0, 0, 3, 4, 0.0, LEFT_GAIN, 3.0, 3)
     assert grow_six(grower=grower, max_leaves=3) == [ROOT, left, RIGHT_HALF, FIRST, SECOND_AND_THIRD]
 
 
 def test_levelwise_carries_a_node_over_to_the_next_cut():
     # Cut 0 parts only the left half and cut 4 only the right one, at the same gain: the lower bin goes first, and the
     # right half stays in the frontier, where the third level's cut meets it.
-    left = (0, 0, 1, 3, 4, 0.0, LEFT_GAIN, 3.0, 3)
+    left = (0, 0, 0, 3, 4, 0.0, LEFT_GAIN, 3.0, 3)
     right = (0, 4, 1, 5, 6, 0.0, RIGHT_GAIN, 3.0, 3)
     two_levels = [ROOT, left, RIGHT_HALF, FIRST, SECOND_AND_THIRD]
     three_levels = [ROOT, left, right, FIRST, SECOND_AND_THIRD, FOURTH_AND_FIFTH, LAST]
@@ -143,8 +143,9 @@ def test_margins_follow_the_leaves_in_training_and_eval_rows():
     eval_plane = plane_of([-1e300, 15, 60, 1e300, NAN], like=SIX)
     backend = fit(SIX, np.negative(GRADIENTS), reg_lambda=1.0, learning_rate=0.5, eval_planes=[SIX, eval_plane])
     assert backend.eval_margins(0).tolist() == values
-    # 15 lies on the cut between 10 and 20, so it belongs to the bin above; missing goes left at both splits.
-    assert backend.eval_margins(1).tolist() == [values[0], values[1], values[5], values[5], values[0]]
+    # 15 lies on the cut between 10 and 20, so it belongs to the bin above. Missing was never seen: it goes left at
+    # the root, whose halves weigh the same, and right in the left half, to its two rows.
+    assert backend.eval_margins(1).tolist() == [values[0], values[1], values[5], values[5], values[1]]
 
 
 def test_the_second_tree_starts_from_the_first_ones_margins():
@@ -273,10 +274,36 @@ def test_a_whole_weight_is_so_many_copies_of_the_row(grower, objective, rows):
 # ---- ties and missing values -------------------------------------------------------------------------------------
 
 
-def test_equal_gains_go_to_the_lower_feature_then_the_lower_bin_then_missing_left():
+def test_equal_gains_go_to_the_lower_feature_then_the_lower_bin():
     mirrored = [2, -4, 2]
     tree = grow(plane_of([1, 2, 3], [1, 2, 3], [3, 2, 1]), np.negative(mirrored), max_depth=1)
-    assert (tree.feature[0], tree.bin[0], tree.missing_left[0]) == (0, 0, 1)
+    assert (tree.feature[0], tree.bin[0]) == (0, 0)
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+def test_equal_gains_of_both_directions_send_missing_left(grower):
+    # Gradients 0 (missing), -4, 4: the missing row takes as much from either side's score.
+    tree = grow(plane_of([NAN, 1, 2]), [0, 4, -4], grower=grower, max_depth=1)
+    assert (tree.missing_left[0], tree.count.tolist()) == (1, [3, 2, 1])
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+def test_missing_that_was_never_seen_goes_to_the_heavier_child(grower):
+    def missing_left(label, weight=None):
+        return grow(plane_of([1, 2, 3]), label, weight=weight, grower=grower, max_depth=1).missing_left[0]
+
+    assert missing_left([9, 0, 0]) == 0
+    assert missing_left([0, 0, 9]) == 1
+    assert missing_left([9, 0, 0], weight=[3, 1, 1]) == 1
+    assert grow(plane_of([1, 2]), [0, 9], grower=grower, max_depth=1).missing_left[0] == 1
+
+
+def test_levelwise_weighs_unseen_missing_over_the_nodes_that_the_cut_splits():
+    # The second level's cut parts b: one row from two in the left node, and leaves alone the right one, where b is 1.
+    a, b = [0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 1, 1]
+    tree = grow(plane_of(a, b), [-9, -3, -3, 5, 5, 5], grower="levelwise", max_depth=2)
+    assert tree.feature.tolist() == [0, 1, -1, -1, -1]
+    assert tree.missing_left.tolist()[:2] == [1, 0]
 
 
 def test_missing_goes_where_it_gains_more():
