@@ -1,7 +1,6 @@
 #include "fit.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -11,21 +10,12 @@
 namespace dyno {
 namespace {
 
-constexpr i64 kChunksPerWorker = 4;
-constexpr i64 kLeastChunk = 1024;  // rows
-
-// Rough times of one thread, to tell work that is worth sharing from work that is not.
-constexpr double kNanosecondsToAdd = 0.4;  // a row to one feature's histogram
-constexpr double kNanosecondsToScan = 2.0;  // a cell
+constexpr double kNanosecondsToScan = 2.0;  // a cell, on one thread: roughly, to tell whether sharing is worth it
 
 i64 divide_up(i64 a, i64 b) { return (a + b - 1) / b; }
 
 Strip buffer_strip(AlignedBytes& buffer, i64 first, int words) {
     return {reinterpret_cast<i64*>(buffer.data()), first, words};
-}
-
-void clear(const Strip& strip, i64 begin, i64 end) {
-    std::memset(strip.of(begin), 0, static_cast<std::size_t>((end - begin) * strip.words) * sizeof(i64));
 }
 
 i64 most_cells(const CellLayout& layout, const std::vector<FeatureRange>& ranges) {
@@ -43,30 +33,39 @@ bool has_missing(const Plane& plane, i32 feature) {
 
 void check_eval_plane(const Plane& plane, const Plane& eval) {
     if (eval.value_bins != plane.value_bins || eval.wide != plane.wide)
-        throw std::invalid_argument("an eval plane must be binned by the training plane's cuts: build it with cuts_from");
+        throw std::invalid_argument(
+            "an eval plane must be binned by the training plane's cuts: build it with cuts_from");
 }
 
 }  // namespace
 
-Fit::Worker::Worker(const CellLayout& layout, i64 strip_cells, InstructionSet set)
-    : strip(static_cast<std::size_t>(strip_cells) * 3 * sizeof(i64)),
+Fit::Worker::Worker(int number, const CellLayout& layout, i64 strip_cells, InstructionSet set)
+    : number(number),
+      strip(static_cast<std::size_t>(strip_cells) * 3 * sizeof(i64)),
       difference(static_cast<std::size_t>(layout.max_value_bins + 1) * 3 * sizeof(i64)),
       scan(layout, set) {}
 
 Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitSettings& settings,
          std::vector<const Plane*> eval_planes)
-    : plane_(plane), settings_(settings), eval_planes_(std::move(eval_planes)), layout_(plane),
-      team_(settings.n_threads), gradients_(settings.objective, label, weight, plane.n_rows, settings.instruction_set),
-      order_(plane, settings.instruction_set), slots_(layout_.n_cells(), settings.histogram_bytes),
+    : plane_(plane),
+      settings_(settings),
+      eval_planes_(std::move(eval_planes)),
+      layout_(plane),
+      team_(settings.n_threads),
+      gradients_(settings.objective, label, weight, plane.n_rows, settings.instruction_set),
+      order_(plane, settings.instruction_set),
+      builder_(plane, layout_, team_),
+      slots_(layout_.n_cells(), settings.histogram_bytes),
       may_miss_(static_cast<std::size_t>(plane.n_features)),
       margins_(static_cast<std::size_t>(plane.n_rows), settings.base_margin) {
     if (plane.n_rows < 1 || plane.n_rows > std::numeric_limits<i32>::max())
         throw std::invalid_argument("a fit takes between 1 and 2147483647 rows, got " + std::to_string(plane.n_rows));
     const i64 strip_cells = most_cells(layout_, feature_ranges(plane_, 1));
     workers_.reserve(static_cast<std::size_t>(team_.size()));
-    for (int w = 0; w < team_.size(); ++w) workers_.emplace_back(layout_, strip_cells, settings_.instruction_set);
+    for (int w = 0; w < team_.size(); ++w) workers_.emplace_back(w, layout_, strip_cells, settings_.instruction_set);
     team_.run(plane.n_features, [&](i64 f, int) {
-        may_miss_[f] = (plane_.wide ? has_missing<std::uint16_t> : has_missing<std::uint8_t>)(plane_, static_cast<i32>(f));
+        may_miss_[f] =
+            (plane_.wide ? has_missing<std::uint16_t> : has_missing<std::uint8_t>)(plane_, static_cast<i32>(f));
     });
     for (const Plane* eval : eval_planes_) {
         check_eval_plane(plane_, *eval);
@@ -77,9 +76,11 @@ Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitS
 // A transaction that throws leaves the fit good for nothing but its destructor.
 template <class Work>
 auto Fit::transaction(Stage needed, const char* name, Work&& work) {
-    if (stage_ == Stage::failed) throw std::logic_error(std::string(name) + ": an earlier transaction of this fit failed");
+    if (stage_ == Stage::failed)
+        throw std::logic_error(std::string(name) + ": an earlier transaction of this fit failed");
     if (stage_ != needed)
-        throw std::logic_error(std::string(name) + (needed == Stage::in_tree ? " comes after begin_tree" : " comes between trees"));
+        throw std::logic_error(std::string(name) +
+                               (needed == Stage::in_tree ? " comes after begin_tree" : " comes between trees"));
     stage_ = Stage::failed;
     FloatingPointMode mode;
     if constexpr (std::is_void_v<decltype(work())>) {
@@ -120,13 +121,16 @@ void Fit::build_histograms() {
 }
 
 void Fit::find_splits(Choice choice) {
-    transaction(Stage::in_tree, "find_splits", [&] { choice == Choice::common ? find_common_split() : find_best_splits(); });
+    transaction(Stage::in_tree, "find_splits", [&] {
+        choice_ = choice;
+        choice == Choice::common ? find_common_split() : find_best_splits();
+    });
 }
 
 i64 Fit::plan(Choice choice) {
     return transaction(Stage::in_tree, "plan", [&] {
         planned_ = choice == Choice::every ? plan_every() : choice == Choice::best ? plan_best() : plan_common();
-        planned_as_ = choice;
+        choice_ = choice;
         return static_cast<i64>(planned_.size());
     });
 }
@@ -134,7 +138,6 @@ i64 Fit::plan(Choice choice) {
 void Fit::partition() {
     transaction(Stage::in_tree, "partition", [&] {
         const std::vector<i64> n_left = order_.partition(nodes_, planned_, team_);
-        nodes_.reserve(nodes_.size() + 2 * planned_.size());
         for (std::size_t p = 0; p < planned_.size(); ++p) add_children(planned_[p], n_left[p]);
         open_children();
         n_leaves_ += static_cast<i64>(planned_.size());
@@ -191,7 +194,7 @@ void Fit::release(Node& node) {
     node.slot = -1;
 }
 
-// ---- histograms ------------------------------------------------------------------------------------------------------
+// ---- histograms ----------------------------------------------------------------------------------------------------
 
 void Fit::queue_family(const Family& family) {
     const auto queue_if_splittable = [&](i32 index) {
@@ -214,84 +217,30 @@ void Fit::queue_family(const Family& family) {
 
 void Fit::queue_alone(i32 index) {
     Node& node = nodes_[index];
+    // A large node's rows are shared out, which takes a slot.
     const bool must = node.rows() >= kPackedRows || node.rows() > divide_up(plane_.n_rows, 4 * team_.size());
-    if (must || (is_kept(node) && is_splittable(node))) node.slot = slots_.acquire(words_of(node), must);
+    // Under a common cut the features are shared out, not the nodes: whole histograms are built before.
+    const bool wanted = is_splittable(node) && (is_kept(node) || choice_ == Choice::common);
+    if (must || wanted) node.slot = slots_.acquire(words_of(node), must);
     searches_.push_back({index, -1, false});
 }
 
-// Row chunks of the nodes that have a slot to build: a node of several chunks gets a partial histogram for each.
 void Fit::build_slots() {
-    struct Unit {
-        RowSpan rows;
-        Strip strip;
-    };
-    struct Sum {
-        Strip to;
-        std::size_t begin, end;  // partials
-    };
-    std::vector<Unit> units;
-    std::vector<Sum> sums;
-    i64 n_rows = 0;
-    for (const Search& search : searches_)
-        if (nodes_[search.built].slot >= 0) n_rows += nodes_[search.built].rows();
-    // A chunk has a histogram to clear and to add: below so many rows that would cost more than it saves.
-    const i64 least = std::clamp(layout_.n_cells() / 8, kLeastChunk, kPackedRows - 1);
-    const i64 chunk = std::clamp(divide_up(n_rows, kChunksPerWorker * team_.size()), least, kPackedRows - 1);
-    std::size_t n_partials = 0;
+    std::vector<BuildOrder> orders;
     for (const Search& search : searches_) {
         const Node& node = nodes_[search.built];
-        if (node.slot < 0) continue;
-        const Strip slot = slots_.strip(node.slot);
-        const RowSpan rows = rows_of(node);
-        const int words = gradients_.has_constant_hessian() ? 1 : slot.words;
-        const i64 n_chunks = std::max({rows.n / chunk, divide_up(rows.n, kPackedRows - 1), i64{1}});
-        const std::size_t first_partial = n_partials;
-        for (i64 c = 0; c < n_chunks; ++c) {
-            const i64 begin = rows.n * c / n_chunks, end = rows.n * (c + 1) / n_chunks;
-            const RowSpan part{rows.list ? rows.list + begin : nullptr, rows.first + begin, end - begin};
-            if (n_chunks == 1) {
-                units.push_back({part, slot});
-                continue;
-            }
-            if (n_partials == partials_.size())
-                partials_.emplace_back(static_cast<std::size_t>(layout_.n_cells() * words) * sizeof(i64));
-            units.push_back({part, buffer_strip(partials_[n_partials++], 0, words)});
-        }
-        if (n_chunks > 1) sums.push_back({slot, first_partial, n_partials});
+        if (node.slot >= 0) orders.push_back({rows_of(node), slots_.strip(node.slot)});
     }
-    if (units.empty()) return;
-
-    const double nanoseconds = kNanosecondsToAdd * static_cast<double>(n_rows) * plane_.n_features;
-    const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
-    const auto ranges = feature_ranges(plane_, divide_up(meeting, static_cast<i64>(units.size())));
-    const i64 n_ranges = static_cast<i64>(ranges.size());
-    std::stable_sort(units.begin(), units.end(), [](const Unit& a, const Unit& b) { return a.rows.n > b.rows.n; });
-    team_.run(static_cast<i64>(units.size()) * n_ranges, [&](i64 task, int worker) {
-        const Unit& unit = units[task / n_ranges];
-        const FeatureRange range = ranges[task % n_ranges];
-        clear(unit.strip, layout_.offset[range.begin], layout_.offset[range.end]);
-        add_rows(plane_, layout_, {gradients_.g(), gradients_.h()}, unit.rows, range, unit.strip, workers_[worker].staging);
-    }, nanoseconds);
-
-    constexpr i64 kPiece = 4096;  // cells
-    const i64 n_pieces = divide_up(layout_.n_cells(), kPiece);
-    team_.run(static_cast<i64>(sums.size()) * n_pieces, [&](i64 task, int) {
-        const Sum& sum = sums[task / n_pieces];
-        const i64 begin = task % n_pieces * kPiece, end = std::min(begin + kPiece, layout_.n_cells());
-        clear(sum.to, begin, end);
-        for (std::size_t p = sum.begin; p < sum.end; ++p)
-            add_cells(sum.to, buffer_strip(partials_[p], 0, gradients_.has_constant_hessian() ? 1 : sum.to.words), begin, end);
-    });
+    builder_.build(orders, gradients_.rows());
 }
 
-// ---- splits ----------------------------------------------------------------------------------------------------------
+// ---- splits --------------------------------------------------------------------------------------------------------
 
 // The node's cells of a range: from its slot or, if none keeps them, built into the worker's buffer.
 Strip Fit::built_strip(const Node& node, FeatureRange range, Worker& worker) {
     if (node.slot >= 0) return slots_.strip(node.slot);
     const Strip strip = buffer_strip(worker.strip, layout_.offset[range.begin], words_of(node));
-    clear(strip, layout_.offset[range.begin], layout_.offset[range.end]);
-    add_rows(plane_, layout_, {gradients_.g(), gradients_.h()}, rows_of(node), range, strip, worker.staging);
+    builder_.build(rows_of(node), range, strip, gradients_.rows(), worker.number);
     return strip;
 }
 
@@ -337,16 +286,20 @@ void Fit::find_best_splits() {
         Split built, derived;
     };
     std::vector<Found> found(static_cast<std::size_t>(n_searches * n_ranges));
-    team_.run(n_searches * n_ranges, [&](i64 task, int w) {
-        const Search& search = searches_[task / n_ranges];
-        Worker& worker = workers_[w];
-        visit_search(search, ranges[task % n_ranges], worker, [&](i32 index, i32 feature, const i64* cells, int words) {
-            const Node& node = nodes_[index];
-            if (!is_splittable(node)) return;
-            worker.scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
-            worker.scan.improve(feature, index == search.built ? found[task].built : found[task].derived);
-        });
-    }, nanoseconds);
+    team_.run(
+        n_searches * n_ranges,
+        [&](i64 task, int w) {
+            const Search& search = searches_[task / n_ranges];
+            Worker& worker = workers_[w];
+            visit_search(
+                search, ranges[task % n_ranges], worker, [&](i32 index, i32 feature, const i64* cells, int words) {
+                    const Node& node = nodes_[index];
+                    if (!is_splittable(node)) return;
+                    worker.scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
+                    worker.scan.improve(feature, index == search.built ? found[task].built : found[task].derived);
+                });
+        },
+        nanoseconds);
     const auto keep_better = [](Split& best, const Split& other) {
         if (other.is_found && (!best.is_found || is_better(other.candidate, best.candidate))) best = other;
     };
@@ -397,8 +350,7 @@ void Fit::find_common_split() {
             const Node& node = nodes_[index];
             if (cells != nullptr && is_splittable(node))
                 scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
-            else
-                scan.load_unsplittable(plane_.value_bins[feature], node.totals, scoring_);
+            else scan.load_unsplittable(plane_.value_bins[feature], node.totals, scoring_);
             scan.add_to_level(layout_.offset[feature], may_miss_[feature], level_);
         });
         best[task] = best_of_level(level_, layout_, ranges[task], whole, settings_.regularisation.gamma);
@@ -438,7 +390,7 @@ void Fit::finish_searches() {
     searches_.clear();
 }
 
-// ---- growth (contract §9) ------------------------------------------------------------------------------------------------
+// ---- growth (contract §9) ------------------------------------------------------------------------------------------
 
 std::vector<i32> Fit::plan_every() const {
     std::vector<i32> planned;
@@ -492,11 +444,11 @@ void Fit::open_children() {
     next.reserve(open_.size() + planned_.size());
     for (const i32 index : open_) {
         Node& node = nodes_[index];
-        if (node.is_leaf() && planned_as_ == Choice::every) release(node);
-        if (node.is_leaf() && planned_as_ != Choice::every) next.push_back(index);
-        if (!node.is_leaf() && planned_as_ != Choice::best) next.insert(next.end(), {node.left, node.right});
+        if (node.is_leaf() && choice_ == Choice::every) release(node);
+        if (node.is_leaf() && choice_ != Choice::every) next.push_back(index);
+        if (!node.is_leaf() && choice_ != Choice::best) next.insert(next.end(), {node.left, node.right});
     }
-    if (planned_as_ == Choice::best)
+    if (choice_ == Choice::best)
         for (const i32 index : planned_) next.insert(next.end(), {nodes_[index].left, nodes_[index].right});
     open_ = std::move(next);
 }

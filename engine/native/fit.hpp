@@ -5,6 +5,7 @@
 
 #include "gradients.hpp"
 #include "histogram.hpp"
+#include "histogram_builder.hpp"
 #include "nodes.hpp"
 #include "partition.hpp"
 #include "plane.hpp"
@@ -50,7 +51,7 @@ private:
     // New nodes to look at: siblings, of which the one of fewer rows is built and the other derived, or one alone.
     struct Search {
         i32 built = -1;
-        i32 derived = -1;          // its slot holds the parent's histogram until this one is subtracted
+        i32 derived = -1;  // its slot holds the parent's histogram until this one is subtracted
         bool is_subtracted = false;
     };
     struct Family {
@@ -59,8 +60,8 @@ private:
         i32 right;
     };
     struct Worker {
-        Worker(const CellLayout& layout, i64 strip_cells, InstructionSet set);
-        Staging staging;
+        Worker(int number, const CellLayout& layout, i64 strip_cells, InstructionSet set);
+        int number;
         AlignedBytes strip;       // a range's cells of a node that no slot keeps
         AlignedBytes difference;  // a feature's cells of a derived one
         SplitScan scan;
@@ -106,11 +107,11 @@ private:
     Team team_;
     Gradients gradients_;
     RowOrder order_;
+    HistogramBuilder builder_;
     SlotPool slots_;
     LevelScores level_;
     std::vector<Worker> workers_;
-    std::vector<AlignedBytes> partials_;   // histograms of chunks of a node, before they are added up
-    std::vector<std::uint8_t> may_miss_;   // by feature: some row's value is missing
+    std::vector<std::uint8_t> may_miss_;  // by feature: some row's value is missing
     std::vector<float> margins_;
     std::vector<std::vector<float>> eval_margins_;
     FinishedTrees trees_;
@@ -118,12 +119,12 @@ private:
     // The tree that grows.
     Stage stage_ = Stage::between_trees;
     Scoring scoring_;
-    std::vector<Node> nodes_;  // in order of creation
-    std::vector<i32> open_;    // in the order that settles ties
+    std::vector<Node> nodes_;       // in order of creation
+    std::vector<i32> open_;         // in the order that settles ties
     std::vector<Family> families_;  // born by the last partition, not yet queued
     std::vector<Search> searches_;
     std::vector<i32> planned_;
-    Choice planned_as_ = Choice::every;
+    Choice choice_ = Choice::every;  // of the last find_splits or plan
     i64 n_leaves_ = 0;
     i64 n_levels_ = 0;
 };

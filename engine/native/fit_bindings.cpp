@@ -28,8 +28,8 @@ void copy_bins(const BinMatrix& matrix, Plane& plane) {
         for (i32 f = 0; f < plane.n_features; ++f) {
             const std::uint16_t bin = matrix(i, f);
             if (bin > plane.value_bins[f])
-                throw std::invalid_argument("bin " + std::to_string(bin) + " of row " + std::to_string(i) + ", feature " +
-                                            std::to_string(f) + " is beyond its missing bin " +
+                throw std::invalid_argument("bin " + std::to_string(bin) + " of row " + std::to_string(i) +
+                                            ", feature " + std::to_string(f) + " is beyond its missing bin " +
                                             std::to_string(plane.value_bins[f]));
             plane.row<Bin>(i)[f] = plane.column<Bin>(f)[i] = static_cast<Bin>(bin);
         }
@@ -37,13 +37,15 @@ void copy_bins(const BinMatrix& matrix, Plane& plane) {
 }
 
 std::shared_ptr<Plane> plane_from_bins(const BinMatrix& matrix, std::vector<i32> value_bins) {
-    if (matrix.shape(1) != value_bins.size()) throw std::invalid_argument("value_bins must hold one number a column of the bins");
+    if (matrix.shape(1) != value_bins.size())
+        throw std::invalid_argument("value_bins must hold one number a column of the bins");
     bool wide = false;
     for (const i32 bins : value_bins) {
         if (bins < 0 || bins > 65535) throw std::invalid_argument("a feature has between 0 and 65535 value bins");
         wide |= bins > 255;
     }
-    auto plane = std::make_shared<Plane>(Plane::allocate(static_cast<i64>(matrix.shape(0)), std::move(value_bins), wide));
+    auto plane =
+        std::make_shared<Plane>(Plane::allocate(static_cast<i64>(matrix.shape(0)), std::move(value_bins), wide));
     wide ? copy_bins<std::uint16_t>(matrix, *plane) : copy_bins<std::uint8_t>(matrix, *plane);
     return plane;
 }
@@ -90,9 +92,15 @@ public:
         const float* weights = rows_of(weight, *plane_, "weight", weight_);
         if (labels == nullptr) throw std::invalid_argument("label must not be None");
         if (n_threads < 1) throw std::invalid_argument("n_threads must be at least 1");
-        const FitSettings settings{objective_named(objective), learning_rate, max_depth, max_leaves,
+        const FitSettings settings{objective_named(objective),
+                                   learning_rate,
+                                   max_depth,
+                                   max_leaves,
                                    {reg_lambda, reg_alpha, gamma, min_child_weight, min_samples_leaf},
-                                   base_margin, n_threads, histogram_bytes, instruction_set_named(instruction_set)};
+                                   base_margin,
+                                   n_threads,
+                                   histogram_bytes,
+                                   instruction_set_named(instruction_set)};
         std::vector<const Plane*> evals;
         for (const auto& eval : eval_planes_) evals.push_back(eval.get());
         nb::gil_scoped_release release;
@@ -142,9 +150,9 @@ void bind_transactions(nb::module_& m) {
                       const std::string&, double, i64, i64, i64, double, double, double, double, float, int, i64,
                       const std::string&>(),
              arg("plane"), arg("label"), arg("weight").none(), arg("eval_planes"), nb::kw_only(), arg("objective"),
-             arg("learning_rate"), arg("max_depth"), arg("max_leaves"), arg("min_samples_leaf"), arg("min_child_weight"),
-             arg("reg_lambda"), arg("reg_alpha"), arg("gamma"), arg("base_margin"), arg("n_threads"),
-             arg("histogram_bytes"), arg("instruction_set") = "")
+             arg("learning_rate"), arg("max_depth"), arg("max_leaves"), arg("min_samples_leaf"),
+             arg("min_child_weight"), arg("reg_lambda"), arg("reg_alpha"), arg("gamma"), arg("base_margin"),
+             arg("n_threads"), arg("histogram_bytes"), arg("instruction_set") = "")
         .def("begin_tree", &HeldFit::begin_tree, no_gil)
         .def("build_histograms", &HeldFit::build_histograms, no_gil)
         .def("find_splits", &HeldFit::find_splits, no_gil)

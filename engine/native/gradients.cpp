@@ -107,7 +107,9 @@ DYNO_AVX2 i64 quantise_avx2(const Values& job) { return quantise_body(job); }
 i64 quantise_baseline(const Values& job) { return quantise_body(job); }
 
 i64 quantise_rows(InstructionSet set, const Values& job) {
-    const auto run = set == InstructionSet::avx512 ? quantise_avx512 : set == InstructionSet::avx2 ? quantise_avx2 : quantise_baseline;
+    const auto run = set == InstructionSet::avx512 ? quantise_avx512
+                     : set == InstructionSet::avx2 ? quantise_avx2
+                                                   : quantise_baseline;
     return run(job);
 }
 
@@ -124,7 +126,11 @@ const float* without_ones(const float* weight, i64 n_rows) {
 }  // namespace
 
 Gradients::Gradients(Objective objective, const float* label, const float* weight, i64 n_rows, InstructionSet set)
-    : objective_(objective), label_(label), weight_(without_ones(weight, n_rows)), n_rows_(n_rows), set_(set),
+    : objective_(objective),
+      label_(label),
+      weight_(without_ones(weight, n_rows)),
+      n_rows_(n_rows),
+      set_(set),
       constant_hessian_(objective == Objective::squared_error && weight_ == nullptr),
       frequencies_(are_frequencies(weight_, n_rows)),
       g_(static_cast<std::size_t>(n_rows) * sizeof(i32)) {
@@ -151,7 +157,8 @@ Totals Gradients::quantise_all(const float* margin, Team& team) {
         const i64 begin = chunk * kChunk, end = std::min(begin + kChunk, n_rows_);
         const float* frequency = frequencies_ ? weight_ : nullptr;
         sums[chunk].g = quantise_rows(set_, {g, frequency, begin, end, power_of_two(exponent_g), false});
-        if (!constant_hessian_) sums[chunk].h = quantise_rows(set_, {h, frequency, begin, end, power_of_two(exponent_h), true});
+        if (!constant_hessian_)
+            sums[chunk].h = quantise_rows(set_, {h, frequency, begin, end, power_of_two(exponent_h), true});
     });
     Totals totals;
     for (const Totals& sum : sums) totals = totals + sum;

@@ -66,7 +66,7 @@ void add_strip(const CellLayout& layout, FeatureRange features, const Bin* bins,
     }
 }
 
-// ---- staging ---------------------------------------------------------------------------------------------------------
+// ---- staging -------------------------------------------------------------------------------------------------------
 
 // A block of rows is copied strip by strip, so that each strip's bins lie together and no cache line is fetched twice.
 struct Block {
@@ -106,8 +106,8 @@ void add_rows_as(const Plane& plane, const CellLayout& layout, const RowGradient
     const i64 n_features = range.end - range.begin;
     const i64 n_strips = (n_features * width + kStripBytes - 1) / kStripBytes;
     const i64 strip_features = (n_features + n_strips - 1) / n_strips;
-    const Block block{plane.rows.data() + range.begin * width, plane.row_stride * width, strip_features * width, n_strips,
-                      staging.bins()};
+    const Block block{plane.rows.data() + range.begin * width, plane.row_stride * width, strip_features * width,
+                      n_strips, staging.bins()};
     auto* values = reinterpret_cast<Cell<words>*>(staging.values());
     for (i64 done = 0; done < rows.n; done += Staging::kBlock) {
         const i64 n = std::min<i64>(Staging::kBlock, rows.n - done);
@@ -119,8 +119,9 @@ void add_rows_as(const Plane& plane, const CellLayout& layout, const RowGradient
             for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, rows.list[done + i]);
         }
         for (i64 s = 0; s < n_strips; ++s) {
-            const FeatureRange features{static_cast<i32>(range.begin + s * strip_features),
-                                        static_cast<i32>(std::min(range.begin + (s + 1) * strip_features, i64{range.end}))};
+            const FeatureRange features{
+                static_cast<i32>(range.begin + s * strip_features),
+                static_cast<i32>(std::min(range.begin + (s + 1) * strip_features, i64{range.end}))};
             const auto* bins = reinterpret_cast<const Bin*>(staging.bins() + s * Staging::kBlock * kStripBytes);
             add_strip<Bin, words>(layout, features, bins, values, n, strip);
         }
@@ -151,7 +152,8 @@ std::vector<FeatureRange> feature_ranges(const Plane& plane, i64 wanted) {
     const i64 n_ranges = std::max((n_features + at_most - 1) / at_most, std::min(wanted, (n_features + 7) / 8));
     std::vector<FeatureRange> ranges;
     for (i64 r = 0; r < n_ranges; ++r)
-        ranges.push_back({static_cast<i32>(n_features * r / n_ranges), static_cast<i32>(n_features * (r + 1) / n_ranges)});
+        ranges.push_back(
+            {static_cast<i32>(n_features * r / n_ranges), static_cast<i32>(n_features * (r + 1) / n_ranges)});
     return ranges;
 }
 

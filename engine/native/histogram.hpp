@@ -10,6 +10,7 @@
 #include <array>
 #include <vector>
 
+#include "gradients.hpp"
 #include "nodes.hpp"
 #include "plane.hpp"
 
@@ -47,12 +48,6 @@ struct Strip {
     i64* of(i64 offset) const { return cells + (offset - first) * words; }
 };
 
-// Quantised gradients of all rows; h is null for a constant hessian.
-struct RowGradients {
-    const i32* g;
-    const i32* h;
-};
-
 // A node's rows: a list, or, if `list` is null, [first .. first + n).
 struct RowSpan {
     const i32* list;
@@ -63,9 +58,9 @@ struct RowSpan {
 // One worker's buffers: a block of gathered rows lies here while it is summed tile by tile.
 class Staging {
 public:
-    static constexpr i64 kBlock = 256;       // rows
-    static constexpr i64 kStripBytes = 16;   // of a row, summed at a time
-    static constexpr i64 kStrips = 8;        // in the widest feature range
+    static constexpr i64 kBlock = 256;      // rows
+    static constexpr i64 kStripBytes = 16;  // of a row, summed at a time
+    static constexpr i64 kStrips = 8;       // in the widest feature range
 
     Staging() : bins_(kBlock * kStripBytes * kStrips), values_(kBlock * 3 * sizeof(i64)) {}
     std::byte* bins() { return bins_.data(); }

@@ -25,12 +25,12 @@ inline InstructionSet best_instruction_set() {
 inline InstructionSet instruction_set_named(const std::string& name) {
     const InstructionSet best = best_instruction_set();
     if (name.empty()) return best;
-    const InstructionSet asked = name == "avx512"     ? InstructionSet::avx512
-                                 : name == "avx2"     ? InstructionSet::avx2
-                                 : name == "baseline" ? InstructionSet::baseline
-                                                      : throw std::invalid_argument(
-                                                            "instruction set '" + name +
-                                                            "' is unknown; choose baseline, avx2 or avx512");
+    const InstructionSet asked =
+        name == "avx512" ? InstructionSet::avx512
+        : name == "avx2" ? InstructionSet::avx2
+        : name == "baseline"
+            ? InstructionSet::baseline
+            : throw std::invalid_argument("instruction set '" + name + "' is unknown; choose baseline, avx2 or avx512");
     if (asked > best) throw std::invalid_argument("this machine has no " + name);
     return asked;
 }

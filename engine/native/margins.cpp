@@ -28,7 +28,9 @@ std::vector<Step> steps_of(const std::vector<Node>& nodes, const Plane& plane) {
         const Candidate& split = node.best.candidate;
         if (node.is_leaf()) steps.push_back({-1, 0, 0, {-1, -1}});
         else
-            steps.push_back({split.feature, split.bin, split.missing_left ? plane.value_bins[split.feature] : split.bin,
+            steps.push_back({split.feature,
+                             split.bin,
+                             split.missing_left ? plane.value_bins[split.feature] : split.bin,
                              {node.right, node.left}});
     }
     return steps;

@@ -61,7 +61,8 @@ DYNO_AVX512 u32 left_of_sixteen(const Bin* bins, const Rule<Bin>& rule) {
     }
 }
 
-// Looks up the bins of a block one by one (a vector gather is slower than its loads), then divides sixteen rows at once.
+// Looks up the bins of a block one by one (a vector gather is slower than its loads), then divides sixteen rows at
+// once.
 template <class Bin>
 DYNO_AVX512 i64 divide_avx512(const Rule<Bin>& rule, const i32* rows, i64 n, i32* left, i32* right) {
     constexpr i64 kBlock = 256;
@@ -75,7 +76,8 @@ DYNO_AVX512 i64 divide_avx512(const Rule<Bin>& rule, const i32* rows, i64 n, i32
             const u32 goes_left = left_of_sixteen(bins + (i - begin), rule);
             const __m512i row = _mm512_loadu_si512(rows + i);
             _mm512_storeu_si512(left + n_left, _mm512_maskz_compress_epi32(static_cast<__mmask16>(goes_left), row));
-            _mm512_storeu_si512(right + (i - n_left), _mm512_maskz_compress_epi32(static_cast<__mmask16>(~goes_left), row));
+            _mm512_storeu_si512(right + (i - n_left),
+                                _mm512_maskz_compress_epi32(static_cast<__mmask16>(~goes_left), row));
             n_left += __builtin_popcount(goes_left);
         }
     }
@@ -83,7 +85,8 @@ DYNO_AVX512 i64 divide_avx512(const Rule<Bin>& rule, const i32* rows, i64 n, i32
 }
 
 template <class Bin>
-i64 divide(InstructionSet set, const Plane& plane, const Candidate& split, const i32* rows, i64 n, i32* left, i32* right) {
+i64 divide(InstructionSet set, const Plane& plane, const Candidate& split, const i32* rows, i64 n, i32* left,
+           i32* right) {
     const i32 missing = plane.value_bins[split.feature];
     const Rule<Bin> rule{plane.column<Bin>(split.feature), split.bin, split.missing_left ? missing : split.bin};
     return (set == InstructionSet::avx512 ? divide_avx512<Bin> : divide_portable<Bin>)(rule, rows, n, left, right);
@@ -129,16 +132,19 @@ std::vector<i64> RowOrder::partition(const std::vector<Node>& nodes, const std::
     std::vector<Chunk> chunks = chunks_of(nodes, planned);
     double n_rows = 0;
     for (const i32 index : planned) n_rows += static_cast<double>(nodes[index].rows());
-    team.run(static_cast<i64>(chunks.size()), [&](i64 c, int) {
-        Chunk& chunk = chunks[c];
-        const Candidate& split = nodes[planned[chunk.planned]].best.candidate;
-        i32* const own = rows + chunk.begin;
-        i32* const lefts = chunk.is_whole ? own : left + chunk.begin;
-        const i64 n = chunk.end - chunk.begin;
-        const auto run = plane_.wide ? divide<std::uint16_t> : divide<std::uint8_t>;
-        chunk.n_left = run(set_, plane_, split, own, n, lefts, right + chunk.begin);
-        if (chunk.is_whole) copy_rows(own + chunk.n_left, right + chunk.begin, n - chunk.n_left);
-    }, n_rows);
+    team.run(
+        static_cast<i64>(chunks.size()),
+        [&](i64 c, int) {
+            Chunk& chunk = chunks[c];
+            const Candidate& split = nodes[planned[chunk.planned]].best.candidate;
+            i32* const own = rows + chunk.begin;
+            i32* const lefts = chunk.is_whole ? own : left + chunk.begin;
+            const i64 n = chunk.end - chunk.begin;
+            const auto run = plane_.wide ? divide<std::uint16_t> : divide<std::uint8_t>;
+            chunk.n_left = run(set_, plane_, split, own, n, lefts, right + chunk.begin);
+            if (chunk.is_whole) copy_rows(own + chunk.n_left, right + chunk.begin, n - chunk.n_left);
+        },
+        n_rows);
 
     std::vector<i64> n_left(planned.size(), 0);
     for (const Chunk& chunk : chunks) n_left[chunk.planned] += chunk.n_left;
@@ -153,7 +159,8 @@ std::vector<i64> RowOrder::partition(const std::vector<Node>& nodes, const std::
         const i64 first = nodes[planned[chunk.planned]].begin;
         const i64 rights_before = chunk.begin - first - before[c];
         copy_rows(rows + first + before[c], left + chunk.begin, chunk.n_left);
-        copy_rows(rows + first + n_left[chunk.planned] + rights_before, right + chunk.begin, chunk.end - chunk.begin - chunk.n_left);
+        copy_rows(rows + first + n_left[chunk.planned] + rights_before, right + chunk.begin,
+                  chunk.end - chunk.begin - chunk.n_left);
     });
     return n_left;
 }

@@ -24,7 +24,7 @@ private:
     const Plane& plane_;
     InstructionSet set_;
     AlignedBytes rows_;
-    AlignedBytes left_;   // where chunks of one node put their rows until all are counted
+    AlignedBytes left_;  // where chunks of one node put their rows until all are counted
     AlignedBytes right_;
 };
 

@@ -40,12 +40,12 @@ private:
 struct Plane {
     i64 n_rows = 0;
     i32 n_features = 0;
-    bool wide = false;              // bins are uint16, else uint8
-    i64 row_stride = 0;             // elements from one row to the next in `rows`
-    i64 column_stride = 0;          // elements from one column to the next in `columns`
-    std::vector<i32> value_bins;    // per feature; its missing bin is value_bins[f]
-    AlignedBytes rows;              // n_rows x row_stride
-    AlignedBytes columns;           // n_features x column_stride
+    bool wide = false;            // bins are uint16, else uint8
+    i64 row_stride = 0;           // elements from one row to the next in `rows`
+    i64 column_stride = 0;        // elements from one column to the next in `columns`
+    std::vector<i32> value_bins;  // per feature; its missing bin is value_bins[f]
+    AlignedBytes rows;            // n_rows x row_stride
+    AlignedBytes columns;         // n_features x column_stride
 
     // Storage for the bins, not yet filled. A row is padded so that it starts no more cache lines than it must and can
     // be copied in whole vectors; what the padding holds is never looked at.
@@ -64,13 +64,21 @@ struct Plane {
     }
 
     template <class Bin>
-    const Bin* row(i64 i) const { return reinterpret_cast<const Bin*>(rows.data()) + i * row_stride; }
+    const Bin* row(i64 i) const {
+        return reinterpret_cast<const Bin*>(rows.data()) + i * row_stride;
+    }
     template <class Bin>
-    Bin* row(i64 i) { return reinterpret_cast<Bin*>(rows.data()) + i * row_stride; }
+    Bin* row(i64 i) {
+        return reinterpret_cast<Bin*>(rows.data()) + i * row_stride;
+    }
     template <class Bin>
-    const Bin* column(i32 f) const { return reinterpret_cast<const Bin*>(columns.data()) + f * column_stride; }
+    const Bin* column(i32 f) const {
+        return reinterpret_cast<const Bin*>(columns.data()) + f * column_stride;
+    }
     template <class Bin>
-    Bin* column(i32 f) { return reinterpret_cast<Bin*>(columns.data()) + f * column_stride; }
+    Bin* column(i32 f) {
+        return reinterpret_cast<Bin*>(columns.data()) + f * column_stride;
+    }
 
 private:
     // Bytes: a power of two up to half a cache line, above that a multiple of 32.

@@ -30,7 +30,8 @@ DYNO_FN double to_double(i64 x) {
 
 template <int words>
 DYNO_FN Totals prefix_at(const i64* prefix, i64 stride, i64 bin) {
-    if constexpr (words == 1) return {packed_gradient(prefix[bin]), packed_count(prefix[bin]), packed_count(prefix[bin])};
+    if constexpr (words == 1)
+        return {packed_gradient(prefix[bin]), packed_count(prefix[bin]), packed_count(prefix[bin])};
     const i64 h = prefix[stride + bin];
     if constexpr (words == 2) return {prefix[bin], h, h};  // h >= 1 a row: it serves as a count where 1 row is enough
     return {prefix[bin], h, prefix[2 * stride + bin]};
@@ -46,9 +47,12 @@ DYNO_FN void score_body(const ScoreTask& given) {
         const Totals at = prefix_at<words>(prefix, task.stride, bin);
         const i64 left_g = at.g + task.shift.g, left_h = at.h + task.shift.h, left_rows = at.count + task.shift.count;
         const i64 right_g = task.own.g - left_g, right_h = task.own.h - left_h, right_rows = task.own.count - left_rows;
-        const double gl = to_double<set>(left_g) * task.scoring.scale_g, hl = to_double<set>(left_h) * task.scoring.scale_h;
-        const double gr = to_double<set>(right_g) * task.scoring.scale_g, hr = to_double<set>(right_h) * task.scoring.scale_h;
-        const bool feasible = is_feasible_side(left_h, hl, left_rows, reg) & is_feasible_side(right_h, hr, right_rows, reg);
+        const double gl = to_double<set>(left_g) * task.scoring.scale_g,
+                     hl = to_double<set>(left_h) * task.scoring.scale_h;
+        const double gr = to_double<set>(right_g) * task.scoring.scale_g,
+                     hr = to_double<set>(right_h) * task.scoring.scale_h;
+        const bool feasible =
+            is_feasible_side(left_h, hl, left_rows, reg) & is_feasible_side(right_h, hr, right_rows, reg);
         const double both = score(gl, hl, reg) + score(gr, hr, reg);
         scores[bin] = feasible ? both : kInfeasible;
     }
@@ -69,7 +73,8 @@ DYNO_FN i64 largest_gain_body(const double* scores, i64 n, double own, double ga
     return largest;
 }
 
-DYNO_FN void add_scores_body(const double* __restrict scores, i64 n, double own, double* __restrict sum, i64* __restrict count) {
+DYNO_FN void add_scores_body(const double* __restrict scores, i64 n, double own, double* __restrict sum,
+                             i64* __restrict count) {
     for (i64 bin = 0; bin < n; ++bin) {
         const bool feasible = scores[bin] >= 0.0;
         sum[bin] += feasible ? scores[bin] : own;
@@ -80,18 +85,18 @@ DYNO_FN void add_scores_body(const double* __restrict scores, i64 n, double own,
 template <InstructionSet set>
 struct Kernels;
 
-#define DYNO_SPLIT_KERNELS(set, target)                                                                                 \
-    template <>                                                                                                         \
-    struct Kernels<set> {                                                                                               \
-        target static void score_packed(const ScoreTask& task) { score_body<set, 1>(task); }                            \
-        target static void score_pairs(const ScoreTask& task) { score_body<set, 2>(task); }                             \
-        target static void score_counted(const ScoreTask& task) { score_body<set, 3>(task); }                           \
-        target static i64 largest_gain(const double* scores, i64 n, double own, double gamma) {                         \
-            return largest_gain_body(scores, n, own, gamma);                                                            \
-        }                                                                                                               \
-        target static void add_scores(const double* scores, i64 n, double own, double* sum, i64* count) {               \
-            add_scores_body(scores, n, own, sum, count);                                                                \
-        }                                                                                                               \
+#define DYNO_SPLIT_KERNELS(set, target)                                                                   \
+    template <>                                                                                           \
+    struct Kernels<set> {                                                                                 \
+        target static void score_packed(const ScoreTask& task) { score_body<set, 1>(task); }              \
+        target static void score_pairs(const ScoreTask& task) { score_body<set, 2>(task); }               \
+        target static void score_counted(const ScoreTask& task) { score_body<set, 3>(task); }             \
+        target static i64 largest_gain(const double* scores, i64 n, double own, double gamma) {           \
+            return largest_gain_body(scores, n, own, gamma);                                              \
+        }                                                                                                 \
+        target static void add_scores(const double* scores, i64 n, double own, double* sum, i64* count) { \
+            add_scores_body(scores, n, own, sum, count);                                                  \
+        }                                                                                                 \
     };
 
 DYNO_SPLIT_KERNELS(InstructionSet::avx512, DYNO_AVX512)
@@ -115,7 +120,8 @@ void prefix_sums(const i64* cells, i64 n, i64 stride, i64* prefix) {
 
 }  // namespace
 
-SplitScan::SplitScan(const CellLayout& layout, InstructionSet set) : set_(set), stride_((layout.max_value_bins + 7) / 8 * 8) {
+SplitScan::SplitScan(const CellLayout& layout, InstructionSet set)
+    : set_(set), stride_((layout.max_value_bins + 7) / 8 * 8) {
     prefix_.resize(static_cast<std::size_t>(3 * stride_));
     for (auto& scores : scores_) scores.resize(static_cast<std::size_t>(stride_));
 }
@@ -129,9 +135,7 @@ void SplitScan::load(const i64* cells, int words, i32 n_value_bins, const Totals
     const auto prefix = words == 1 ? prefix_sums<1> : words == 2 ? prefix_sums<2> : prefix_sums<3>;
     prefix(cells, n_bins_, stride_, prefix_.data());
     const i64* last = cells + static_cast<i64>(n_bins_) * words;
-    missing_ = words == 1   ? prefix_at<1>(last, 1, 0)
-               : words == 2 ? prefix_at<2>(last, 1, 0)
-                            : prefix_at<3>(last, 1, 0);
+    missing_ = words == 1 ? prefix_at<1>(last, 1, 0) : words == 2 ? prefix_at<2>(last, 1, 0) : prefix_at<3>(last, 1, 0);
     has_missing_ = missing_.h > 0;
     with_kernels(set_, [&](auto kernels) {
         const auto run = words == 1 ? kernels.score_packed : words == 2 ? kernels.score_pairs : kernels.score_counted;
@@ -156,7 +160,8 @@ void SplitScan::improve(i32 feature, Split& best) const {
 void SplitScan::improve_side(i32 feature, bool missing_left, Split& best) const {
     const double* scores = scores_[missing_left].data();
     const double gamma = scoring_.regularisation.gamma;
-    const i64 largest = with_kernels(set_, [&](auto kernels) { return kernels.largest_gain(scores, n_bins_, own_score_, gamma); });
+    const i64 largest =
+        with_kernels(set_, [&](auto kernels) { return kernels.largest_gain(scores, n_bins_, own_score_, gamma); });
     if (largest == 0 || largest < static_cast<i64>(bits_of(best.candidate.gain))) return;
     i32 bin = 0;
     while (gain_bits(scores[bin], own_score_, gamma) != largest) ++bin;
@@ -189,15 +194,18 @@ Totals SplitScan::left_of(i32 bin, bool missing_left) const {
     return missing_left ? present + missing_ : present;
 }
 
-Candidate best_of_level(const LevelScores& level, const CellLayout& layout, FeatureRange range, double whole, double gamma) {
+Candidate best_of_level(const LevelScores& level, const CellLayout& layout, FeatureRange range, double whole,
+                        double gamma) {
     Candidate best{0.0, -1, -1, 0};
     for (i32 feature = range.begin; feature < range.end; ++feature) {
         const i64 offset = layout.offset[feature];
         for (i64 bin = 0; bin + 1 < layout.offset[feature + 1] - offset; ++bin) {
             for (int side = 1; side >= 0; --side) {
                 const i64 k = level.n_feasible[side * level.n_cells + offset + bin];
-                const double gain = split_gain(level.score[side * level.n_cells + offset + bin], 0.0, whole, gamma * static_cast<double>(k));
-                if (k >= 1 && is_valid_gain(gain) && gain > best.gain) best = {gain, feature, static_cast<i32>(bin), side};
+                const double gain = split_gain(level.score[side * level.n_cells + offset + bin], 0.0, whole,
+                                               gamma * static_cast<double>(k));
+                if (k >= 1 && is_valid_gain(gain) && gain > best.gain)
+                    best = {gain, feature, static_cast<i32>(bin), side};
             }
         }
     }

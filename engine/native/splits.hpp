@@ -48,7 +48,7 @@ private:
     void improve_side(i32 feature, bool missing_left, Split& best) const;
 
     InstructionSet set_;
-    std::vector<i64> prefix_;   // up to three rows of max_value_bins
+    std::vector<i64> prefix_;        // up to three rows of max_value_bins
     std::vector<double> scores_[2];  // by side: score of both children, or kInfeasible
     i64 stride_;
     i32 n_bins_ = 0;
@@ -60,6 +60,7 @@ private:
 };
 
 // The level's best candidate by its scores, among the features of a range; `whole` is the sum of the nodes' own scores.
-Candidate best_of_level(const LevelScores& level, const CellLayout& layout, FeatureRange range, double whole, double gamma);
+Candidate best_of_level(const LevelScores& level, const CellLayout& layout, FeatureRange range, double whole,
+                        double gamma);
 
 }  // namespace dyno

@@ -59,7 +59,9 @@ public:
             return;
         }
         task_ = const_cast<void*>(static_cast<const void*>(&task));
-        call_ = [](void* of, long long i, int worker) { (*static_cast<std::remove_reference_t<Task>*>(of))(i, worker); };
+        call_ = [](void* of, long long i, int worker) {
+            (*static_cast<std::remove_reference_t<Task>*>(of))(i, worker);
+        };
         n_tasks_ = n_tasks;
         next_.store(0, std::memory_order_relaxed);
         open_gate();
@@ -109,8 +111,7 @@ private:
         std::uint64_t last_run = 0;
         while (await(last_run)) {
             std::uint64_t gate = gate_.load();
-            while ((gate & kOpen) != 0 && !gate_.compare_exchange_weak(gate, gate + 1)) {
-            }
+            while ((gate & kOpen) != 0 && !gate_.compare_exchange_weak(gate, gate + 1)) {}
             last_run = gate / kRun;
             if ((gate & kOpen) == 0) continue;
             work(worker);

@@ -1,0 +1,90 @@
+#include "histogram_builder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dyno {
+namespace {
+
+constexpr i64 kChunksPerWorker = 4;
+constexpr i64 kLeastChunk = 1024;            // rows
+constexpr i64 kMostChunk = kPackedRows - 1;  // so that packed cells hold it
+constexpr i64 kCellsPerPiece = 4096;
+
+i64 divide_up(i64 a, i64 b) { return (a + b - 1) / b; }
+
+void clear(const Strip& strip, i64 begin, i64 end) {
+    std::memset(strip.of(begin), 0, static_cast<std::size_t>((end - begin) * strip.words) * sizeof(i64));
+}
+
+}  // namespace
+
+void HistogramBuilder::build(const std::vector<BuildOrder>& orders, const RowGradients& gradients) {
+    double n_rows = 0.0;
+    for (const BuildOrder& order : orders) n_rows += static_cast<double>(order.rows.n);
+    cut_in_chunks(orders, gradients.h == nullptr);
+    const double nanoseconds = kNanosecondsToAdd * n_rows * plane_.n_features;
+    const i64 n_chunks = static_cast<i64>(chunks_.size());
+    const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
+    const auto ranges = feature_ranges(plane_, divide_up(meeting, std::max<i64>(n_chunks, 1)));
+    const i64 n_ranges = static_cast<i64>(ranges.size());
+    const auto build_one = [&](i64 task, int worker) {
+        const BuildOrder& chunk = chunks_[task / n_ranges];
+        build(chunk.rows, ranges[task % n_ranges], chunk.to, gradients, worker);
+    };
+    team_.run(n_chunks * n_ranges, build_one, nanoseconds);
+    add_up();
+}
+
+void HistogramBuilder::build(const RowSpan& rows, FeatureRange range, const Strip& to, const RowGradients& gradients,
+                             int worker) {
+    clear(to, layout_.offset[range.begin], layout_.offset[range.end]);
+    add_rows(plane_, layout_, gradients, rows, range, to, staging_[worker]);
+}
+
+void HistogramBuilder::cut_in_chunks(const std::vector<BuildOrder>& orders, bool packed) {
+    chunks_.clear();
+    sums_.clear();
+    i64 n_rows = 0;
+    for (const BuildOrder& order : orders) n_rows += order.rows.n;
+    // A chunk has a histogram to clear and to add: with fewer rows that would cost more than sharing saves.
+    const i64 least = std::clamp(layout_.n_cells() / 8, kLeastChunk, kMostChunk);
+    const i64 size = std::clamp(divide_up(n_rows, kChunksPerWorker * team_.size()), least, kMostChunk);
+    std::size_t n_partials = 0;
+    for (const BuildOrder& order : orders) {
+        const RowSpan& rows = order.rows;
+        const i64 n_chunks = std::max({rows.n / size, divide_up(rows.n, kMostChunk), i64{1}});
+        if (n_chunks == 1) {
+            chunks_.push_back(order);
+            continue;
+        }
+        partial_words_ = packed ? 1 : order.to.words;
+        sums_.push_back({order.to, n_partials, n_partials + static_cast<std::size_t>(n_chunks)});
+        for (i64 c = 0; c < n_chunks; ++c) {
+            const i64 begin = rows.n * c / n_chunks, end = rows.n * (c + 1) / n_chunks;
+            const RowSpan part{rows.list ? rows.list + begin : nullptr, rows.first + begin, end - begin};
+            chunks_.push_back({part, partial(n_partials++, partial_words_)});
+        }
+    }
+    std::stable_sort(chunks_.begin(), chunks_.end(),
+                     [](const BuildOrder& a, const BuildOrder& b) { return a.rows.n > b.rows.n; });
+}
+
+Strip HistogramBuilder::partial(std::size_t index, int words) {
+    if (index == partials_.size())
+        partials_.emplace_back(static_cast<std::size_t>(layout_.n_cells() * words) * sizeof(i64));
+    return {reinterpret_cast<i64*>(partials_[index].data()), 0, words};
+}
+
+void HistogramBuilder::add_up() {
+    const i64 n_pieces = divide_up(layout_.n_cells(), kCellsPerPiece);
+    team_.run(static_cast<i64>(sums_.size()) * n_pieces, [&](i64 task, int) {
+        const Sum& sum = sums_[task / n_pieces];
+        const i64 begin = task % n_pieces * kCellsPerPiece, end = std::min(begin + kCellsPerPiece, layout_.n_cells());
+        clear(sum.to, begin, end);
+        for (std::size_t p = sum.first_partial; p < sum.end_partial; ++p)
+            add_cells(sum.to, partial(p, partial_words_), begin, end);
+    });
+}
+
+}  // namespace dyno

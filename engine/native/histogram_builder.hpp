@@ -1,0 +1,51 @@
+// Builds the histograms of many nodes at once: rows in chunks, features in ranges, shared out among a team.
+#pragma once
+
+#include <vector>
+
+#include "histogram.hpp"
+#include "team.hpp"
+
+namespace dyno {
+
+// Rough time of one thread to add a row to one feature's histogram.
+constexpr double kNanosecondsToAdd = 0.4;
+
+struct BuildOrder {
+    RowSpan rows;
+    Strip to;  // of all features
+};
+
+class HistogramBuilder {
+public:
+    HistogramBuilder(const Plane& plane, const CellLayout& layout, Team& team)
+        : plane_(plane), layout_(layout), team_(team), staging_(static_cast<std::size_t>(team.size())) {}
+
+    void build(const std::vector<BuildOrder>& orders, const RowGradients& gradients);
+
+    // One range of one node, by the worker that calls.
+    void build(const RowSpan& rows, FeatureRange range, const Strip& to, const RowGradients& gradients, int worker);
+
+private:
+    // A node of several chunks gets a partial histogram for each, and these are added up.
+    struct Sum {
+        Strip to;
+        std::size_t first_partial;
+        std::size_t end_partial;
+    };
+
+    void cut_in_chunks(const std::vector<BuildOrder>& orders, bool packed);
+    Strip partial(std::size_t index, int words);
+    void add_up();
+
+    const Plane& plane_;
+    const CellLayout& layout_;
+    Team& team_;
+    std::vector<Staging> staging_;  // by worker
+    std::vector<BuildOrder> chunks_;
+    std::vector<Sum> sums_;
+    std::vector<AlignedBytes> partials_;  // storage, kept from call to call
+    int partial_words_ = 1;
+};
+
+}  // namespace dyno
