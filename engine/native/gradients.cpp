@@ -42,7 +42,9 @@ DYNO_FN Maxima differentiate_body(const Rows& rows) {
         g[i] = static_cast<i32>(bits_g);
         max_g = std::max(max_g, bits_g & 0x7fffffffu);
         if (!constant_hessian) {
-            const u32 bits_h = std::bit_cast<u32>(saturate(d.h));
+            // At most 1/4 without weights; saturating it would only keep the compiler from vectorising.
+            constexpr bool is_small = objective == Objective::logistic && !is_weighted;
+            const u32 bits_h = std::bit_cast<u32>(is_small ? static_cast<float>(d.h) : saturate(d.h));
             h[i] = static_cast<i32>(bits_h);
             max_h = std::max(max_h, bits_h & 0x7fffffffu);
         }
