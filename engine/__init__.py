@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from engine.callbacks import Progress, ProgressBar
     from engine.dataset import Dataset
-    from engine.errors import DataError, DeviceUnavailableError, EngineError, ModelError, ParamError, SessionError
+    from engine.errors import (
+        DataError,
+        DeviceMemoryError,
+        DeviceUnavailableError,
+        EngineError,
+        ModelError,
+        ParamError,
+        SessionError,
+    )
     from engine.estimators import GBTClassifier, GBTRegressor
     from engine.model import Model
     from engine.params import Params
@@ -17,7 +25,15 @@ if TYPE_CHECKING:
 _HOME = {
     "callbacks": ("Progress", "ProgressBar"),
     "dataset": ("Dataset",),
-    "errors": ("DataError", "DeviceUnavailableError", "EngineError", "ModelError", "ParamError", "SessionError"),
+    "errors": (
+        "DataError",
+        "DeviceMemoryError",
+        "DeviceUnavailableError",
+        "EngineError",
+        "ModelError",
+        "ParamError",
+        "SessionError",
+    ),
     "estimators": ("GBTClassifier", "GBTRegressor"),
     "model": ("Model",),
     "params": ("Params",),
@@ -27,6 +43,7 @@ _HOME = {
 __all__ = [
     "DataError",
     "Dataset",
+    "DeviceMemoryError",
     "DeviceUnavailableError",
     "EngineError",
     "GBTClassifier",

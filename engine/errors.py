@@ -24,5 +24,9 @@ class DeviceUnavailableError(EngineError, RuntimeError):
     """The device asked for is not here. There is no fallback."""
 
 
+class DeviceMemoryError(EngineError, MemoryError):
+    """The device has not enough memory; the message says what was needed, what was free and which knob lowers it."""
+
+
 class SessionError(EngineError, RuntimeError):
     """A training session was used out of order or after it failed."""

@@ -1,0 +1,79 @@
+"""What a device must offer, whether it is a GPU or the same kernels on the host (docs/device.md). May import errors and ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.device.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch; every kernel's only argument is the address of the fit's state."""
+
+    kernel: str
+    grid: int
+    block: int
+    shared_bytes: int = 0
+
+
+class Buffer(Protocol):
+    """Device memory."""
+
+    address: int
+    nbytes: int
+
+
+class Device(Protocol):
+    """One device, with one stream. Everything but `download` and `synchronise` is enqueued and returns at once.
+
+    Attributes
+    ----------
+    name : str
+        "cuda" or "emulated".
+    n_processors : int
+        Streaming multiprocessors; grids are a multiple of it.
+    shared_limit : int
+        Bytes of shared memory a block may have.
+    ledger : Ledger
+        Books every call below.
+    """
+
+    name: str
+    n_processors: int
+    shared_limit: int
+    ledger: Ledger
+
+    def alloc(self, nbytes: int, what: str) -> Buffer:
+        """Uninitialised memory; `what` names it in an out-of-memory error. Raises `engine.errors.DeviceMemoryError`."""
+
+    def free(self, buffer: Buffer) -> None:
+        """Give memory back; in stream order, so work already enqueued may still use it."""
+
+    def upload(self, buffer: Buffer, array: np.ndarray, offset: int = 0) -> None:
+        """Copy a C-contiguous array to ``buffer[offset:]``."""
+
+    def clear(self, buffer: Buffer) -> None:
+        """Set every byte to zero."""
+
+    def download(self, buffer: Buffer, dtype: Any, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
+        """Copy to the host: waits for all that was enqueued, so it is one synchronisation."""
+
+    def launch(self, launch: Launch, state: Buffer) -> None:
+        """Enqueue one kernel on the fit's state."""
+
+    def record(self, launches: Sequence[Launch], state: Buffer) -> Any:
+        """Capture a sequence once; on a GPU a CUDA graph."""
+
+    def replay(self, graph: Any) -> None:
+        """Enqueue a recorded sequence: one launch in the ledger's count of graph replays."""
+
+    def synchronise(self) -> None:
+        """Wait for everything enqueued."""
+
+    def close(self) -> None:
+        """Free what is left; idempotent."""
