@@ -1,4 +1,6 @@
-"""What a device must offer, whether it is a GPU or the same kernels on the host (docs/device.md). May import errors and ledger."""
+"""What a device must offer, whether it is a GPU or the same kernels on the host (docs/device.md). May import
+errors and ledger.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What crossed the bus and what the host waited for, per transaction (DESIGN.md §4, §6). Imports nothing of the engine."""
+"""What crossed the bus and what the host waited for, per transaction. Imports nothing of the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Entry:
-    """Sums of one transaction. Bytes up and down, launches (kernels and graph replays), host synchronisations, allocations."""
+    """Sums of one transaction: bytes each way, kernel launches, graph replays, host synchronisations, allocations."""
 
     bytes_up: int = 0
     bytes_down: int = 0
