@@ -4,13 +4,20 @@ errors and ledger.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
 
 from engine.device.ledger import Ledger
+from engine.errors import DeviceUnavailableError
+
+_DEVICES = {
+    "emulated": ("engine.device.emulated", "EmulatedDevice"),
+    "cuda": ("engine.device.cuda", "CudaDevice"),
+}
 
 
 @dataclass(frozen=True)
@@ -43,12 +50,18 @@ class Device(Protocol):
         Bytes of shared memory a block may have.
     ledger : Ledger
         Books every call below.
+    model : str
+        What a tuning depends on; two devices with the same one are tuned alike.
+    clock : callable or None
+        Seconds. Where there is none, nothing is tuned and the defaults hold.
     """
 
     name: str
     n_processors: int
     shared_limit: int
     ledger: Ledger
+    model: str
+    clock: Callable[[], float] | None
 
     def alloc(self, nbytes: int, what: str) -> Buffer:
         """Uninitialised memory; `what` names it in an out-of-memory error. Raises `engine.errors.DeviceMemoryError`."""
@@ -77,5 +90,26 @@ class Device(Protocol):
     def synchronise(self) -> None:
         """Wait for everything enqueued."""
 
+    def rest(self) -> None:
+        """Nothing more will be asked for soon: memory not in use may go back to the system. What is allocated stays."""
+
     def close(self) -> None:
         """Free what is left; idempotent."""
+
+
+def open_device(name: str) -> Device:
+    """The device of that name; one that is not there raises, it is never replaced by another.
+
+    Parameters
+    ----------
+    name : {"emulated", "cuda"}
+
+    Raises
+    ------
+    DeviceUnavailableError
+        Says what is missing.
+    """
+    if name not in _DEVICES:
+        raise DeviceUnavailableError(f"'{name}' is no device with kernels; choose one of {', '.join(_DEVICES)}")
+    module, kind = _DEVICES[name]
+    return getattr(import_module(module), kind)()

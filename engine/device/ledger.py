@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Entry:
-    """Sums of one transaction: bytes each way, kernel launches, graph replays, host synchronisations, allocations."""
+    """Sums of one transaction.
+
+    Attributes
+    ----------
+    bytes_up, bytes_down : int
+        Copied to and from the device.
+    launches, replays, syncs, allocations : int
+        Kernel launches, those inside replayed graphs included; graphs replayed; times the host waited; buffers.
+    seconds, device_seconds : float
+        Of the host inside `Ledger.during`; of the device's kernels, 0 where it does not time them.
+    """
 
     bytes_up: int = 0
     bytes_down: int = 0
@@ -17,13 +29,29 @@ class Entry:
     replays: int = 0
     syncs: int = 0
     allocations: int = 0
+    seconds: float = 0.0
+    device_seconds: float = 0.0
 
 
 @dataclass
 class Ledger:
-    """A device's book; devices write, the profile reads."""
+    """A device's book; devices write, the profile reads.
+
+    Attributes
+    ----------
+    entries : dict of Entry
+        By transaction.
+    kernels : Counter
+        Launches by kernel, those inside replayed graphs included.
+    kernel_seconds : dict of float
+        Device seconds by kernel, where the device times them.
+    transaction : str
+        Where things are booked now.
+    """
 
     entries: dict[str, Entry] = field(default_factory=dict)
+    kernels: Counter[str] = field(default_factory=Counter)
+    kernel_seconds: dict[str, float] = field(default_factory=dict)
     transaction: str = "outside"
 
     @property
@@ -35,7 +63,21 @@ class Ledger:
     def during(self, transaction: str) -> Iterator[Entry]:
         """Book what happens inside under a transaction's name."""
         before, self.transaction = self.transaction, transaction
+        start = time.perf_counter()
         try:
             yield self.entry
         finally:
+            self.entry.seconds += time.perf_counter() - start
             self.transaction = before
+
+    def launched(self, kernels: Iterable[str], *, replayed: bool = False) -> None:
+        """Book launches of kernels by name, one at a time or as one replayed graph."""
+        before = self.kernels.total()
+        self.kernels.update(kernels)
+        self.entry.launches += self.kernels.total() - before
+        self.entry.replays += replayed
+
+    def timed(self, kernel: str, seconds: float, transaction: str) -> None:
+        """Book device seconds of one kernel that was launched in `transaction`."""
+        self.kernel_seconds[kernel] = self.kernel_seconds.get(kernel, 0.0) + seconds
+        self.entries.setdefault(transaction, Entry()).device_seconds += seconds
