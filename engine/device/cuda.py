@@ -218,10 +218,12 @@ class CudaDevice:
             return
         self._closed = True
         # After a failed kernel every call of the context fails: that failure was raised where it was found.
-        with self._here, contextlib.suppress(self._runtime.CUDARuntimeError):
+        failed_before = contextlib.suppress(self._runtime.CUDARuntimeError)
+        with self._here, failed_before:
             for buffer in list(self._buffers.values()):
                 self.free(buffer)
             self._stream.synchronize()
+        with failed_before:
             self.rest()
 
     def _kernel(self, launch: Launch) -> Any:

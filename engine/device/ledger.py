@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,8 +18,8 @@ class Entry:
         Copied to and from the device.
     launches, replays, syncs, allocations : int
         Kernel launches, those inside replayed graphs included; graphs replayed; times the host waited; buffers.
-    seconds, device_seconds : float
-        Of the host inside `Ledger.during`; of the device's kernels, 0 where it does not time them.
+    device_seconds : float
+        Of the kernels; 0 where the device does not time them.
     """
 
     bytes_up: int = 0
@@ -29,7 +28,6 @@ class Entry:
     replays: int = 0
     syncs: int = 0
     allocations: int = 0
-    seconds: float = 0.0
     device_seconds: float = 0.0
 
 
@@ -63,11 +61,9 @@ class Ledger:
     def during(self, transaction: str) -> Iterator[Entry]:
         """Book what happens inside under a transaction's name."""
         before, self.transaction = self.transaction, transaction
-        start = time.perf_counter()
         try:
             yield self.entry
         finally:
-            self.entry.seconds += time.perf_counter() - start
             self.transaction = before
 
     def launched(self, kernels: Iterable[str], *, replayed: bool = False) -> None:
