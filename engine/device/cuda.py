@@ -27,7 +27,10 @@ OLDEST_CAPABILITY = 70
 """Compute capability 7.0: the first with independent lanes and warp-wide match."""
 
 STAGING_BYTES = 64 * 2**20
-"""Most that one pinned buffer holds; two take turns."""
+"""Most that one pinned buffer holds."""
+
+SMALL_BYTES = 64 * 2**10
+"""Arrays up to this size have staging buffers of their own: they never wait for a large one to arrive."""
 
 PLAIN_SHARED = 48 * 1024
 """Shared memory that a kernel gets without asking."""
@@ -113,7 +116,8 @@ class CudaDevice:
         self._kernels: dict[str, Any] = {}
         self._module = _module(self._here.id)
         self._stream = self._cupy.cuda.Stream(non_blocking=True)
-        self._staging = _Staging(self._cupy, self._stream)
+        self._for_large = _Staging(self._cupy, self._stream, 2)
+        self._for_small = _Staging(self._cupy, self._stream, 32)
         self._closed = False
         self._keeps_pool = True
         _kept_pools.keep(self._runtime, self._here.id)
@@ -141,8 +145,11 @@ class CudaDevice:
     def upload(self, buffer: CudaBuffer, array: np.ndarray, offset: int = 0) -> None:
         """Through pinned buffers; the array may be changed as soon as this returns."""
         _check_range(buffer, offset, array.nbytes)
+        raw = array.reshape(-1).view(np.uint8)
+        staging = self._for_small if raw.size <= SMALL_BYTES else self._for_large
         with self._here:
-            self._staging.upload(buffer.address + offset, array)
+            for start in range(0, raw.size, STAGING_BYTES):
+                staging.send(buffer.address + offset + start, raw[start : start + STAGING_BYTES])
         self.ledger.entry.bytes_up += array.nbytes
 
     def clear(self, buffer: CudaBuffer) -> None:
@@ -265,22 +272,18 @@ class _Recording:
 
 
 class _Staging:
-    """Two pinned buffers that uploads pass through in turn: one is filled while the other is on its way."""
+    """Pinned buffers that uploads pass through in turn: one is filled while the others are on their way."""
 
-    def __init__(self, cupy: Any, stream: Any) -> None:
+    def __init__(self, cupy: Any, stream: Any, n_buffers: int) -> None:
         self._cupy, self._stream = cupy, stream
-        self._arrays: list[np.ndarray] = [np.empty(0, np.uint8)] * 2
-        self._sent = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
+        self._arrays = [np.empty(0, np.uint8)] * n_buffers
+        self._sent = [cupy.cuda.Event(disable_timing=True) for _ in range(n_buffers)]
         self._turn = 0
 
-    def upload(self, address: int, array: np.ndarray) -> None:
-        raw = array.reshape(-1).view(np.uint8)
-        for start in range(0, raw.size, STAGING_BYTES):
-            piece = raw[start : start + STAGING_BYTES]
-            self._send(address + start, piece)
-
-    def _send(self, address: int, piece: np.ndarray) -> None:
-        turn, self._turn = self._turn, 1 - self._turn
+    def send(self, address: int, piece: np.ndarray) -> None:
+        """Enqueue a copy of some bytes; waits only if its buffer is still on its way."""
+        turn = self._turn
+        self._turn = (turn + 1) % len(self._arrays)
         self._sent[turn].synchronize()
         if self._arrays[turn].size < piece.size:
             memory = self._cupy.cuda.alloc_pinned_memory(piece.size)
@@ -288,9 +291,7 @@ class _Staging:
         pinned = self._arrays[turn]
         pinned[: piece.size] = piece
         runtime = self._cupy.cuda.runtime
-        runtime.memcpyAsync(
-            address, pinned.ctypes.data, piece.size, runtime.memcpyHostToDevice, self._stream.ptr
-        )
+        runtime.memcpyAsync(address, pinned.ctypes.data, piece.size, runtime.memcpyHostToDevice, self._stream.ptr)
         self._sent[turn].record(self._stream)
 
 
