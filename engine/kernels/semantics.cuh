@@ -42,6 +42,12 @@ DYNO_FN u32 bits_of(float x) {
     return pun.bits;
 }
 
+DYNO_FN float float_of(u32 bits) {
+    union { u32 bits; float value; } pun;
+    pun.bits = bits;
+    return pun.value;
+}
+
 DYNO_FN bool is_finite(double x) { return (bits_of(x) & 0x7ff0000000000000ull) != 0x7ff0000000000000ull; }
 
 // 2^exponent for a normal exponent, [-1022, 1023].
@@ -238,5 +244,11 @@ DYNO_FN bool is_better(const Candidate& a, const Candidate& b) {
 
 // Where no row is missing, a missing value met later goes to the heavier child.
 DYNO_FN i32 unseen_goes_left(i64 h_left, i64 h_right) { return h_left >= h_right ? 1 : 0; }
+
+// ---- partition (contract §10) ---------------------------------------------------------------------------------------
+
+DYNO_FN bool goes_left(i32 bin, i32 split_bin, i32 missing_bin, i32 missing_left) {
+    return bin == missing_bin ? missing_left != 0 : bin <= split_bin;
+}
 
 }  // namespace dyno
