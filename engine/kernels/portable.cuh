@@ -81,6 +81,14 @@ DYNO_DEVICE u32 atomic_exchange(u32* address, u32 value) { return atomicExch(add
 
 // ---- flags between blocks ------------------------------------------------------------------------------------------------
 
+// For "who comes last": what others wrote before their ordered add is visible after it.
+DYNO_DEVICE u32 atomic_add_ordered(u32* address, u32 value) {
+    __threadfence();
+    const u32 before = atomicAdd(address, value);
+    __threadfence();
+    return before;
+}
+
 // What another block wrote before its store_release is visible after the load_acquire that sees the value.
 DYNO_DEVICE u32 load_acquire(const u32* address) {
     const u32 value = *const_cast<const volatile u32*>(address);

@@ -1,0 +1,2 @@
+// The kernels of the product, compiled by the C++ compiler.
+#include "all.cuh"
