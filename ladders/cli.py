@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.cli import app as engine_app
+from engine.kernels.cli import kernels
 from ladders.contenders import CONTENDERS
 from ladders.data.cache import cache_folder
 from ladders.plan import Plan, make_plan
@@ -49,6 +50,7 @@ app.add_typer(engine_app, name="engine")
 app.add_typer(results_app, name="results")
 app.command()(standings)
 app.command()(passport)
+app.command()(kernels)
 
 
 def _completed(known: list[str]) -> Callable[[str], list[str]]:
