@@ -8,8 +8,6 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from engine.errors import EngineError
 from engine.kernels.budget import budget_file, write_budgets
@@ -39,7 +37,7 @@ def kernels(
     if as_json:
         print(json.dumps([entry.facts() for entry in entries], indent=2))
     else:
-        Console().print(_table(entries))
+        typer.echo(_table(entries))
     found = all_complaints(entries)
     for complaint in found:
         typer.echo(complaint, err=True)
@@ -54,16 +52,19 @@ def _known(archs: list[str]) -> list[str]:
     return archs
 
 
-def _table(entries: list[Entry]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("kernel", "arch"):
-        table.add_column(name, no_wrap=True)
-    for name in ("block", "registers", "shared", "occupancy", "atomics/cell"):
-        table.add_column(name, justify="right")
-    table.add_column("bytes/row")
-    for entry in entries:
-        facts = entry.facts()
-        numbers = [str(facts[name]) for name in ("block", "registers", "shared")]
-        rest = [f"{entry.occupancy} %", entry.family.atomics_per_cell or "", entry.family.bytes_per_row]
-        table.add_row(entry.kernel.name, entry.kernel.arch, *numbers, *rest)
-    return table
+def _table(entries: list[Entry]) -> str:
+    """Whole lines, however wide the terminal: formulas cut short would tell nothing."""
+    heading = ("kernel", "arch", "block", "registers", "shared", "occupancy", "atomics/cell", "bytes/row")
+    rows = [heading, *(_row(entry) for entry in entries)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(heading))]
+    return "\n".join("  ".join(map(_aligned, row, widths, heading)).rstrip() for row in rows)
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    family, kernel = entry.family, entry.kernel
+    numbers = (family.block, kernel.registers, entry.shared, f"{entry.occupancy} %", family.atomics_per_cell or "")
+    return (kernel.name, kernel.arch, *map(str, numbers), family.bytes_per_row)
+
+
+def _aligned(cell: str, width: int, column: str) -> str:
+    return cell.ljust(width) if column in ("kernel", "arch", "bytes/row") else cell.rjust(width)
