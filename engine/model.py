@@ -77,7 +77,13 @@ class Model:
         """Index of the last tree, which early stopping makes the best round's."""
         return len(self.forest) - 1
 
-    def predict(self, X: Any, output: Literal["response", "margin"] = "response", n_threads: int = 0) -> np.ndarray:
+    def predict(
+        self,
+        X: Any,
+        output: Literal["response", "margin"] = "response",
+        n_threads: int = 0,
+        device: Literal["cpu", "cuda", "emulated"] = "cpu",
+    ) -> np.ndarray:
         """Predict rows.
 
         Parameters
@@ -88,6 +94,8 @@ class Model:
             The objective's own scale (mean, probability), or the raw sum of the trees.
         n_threads : int
             0 is as many as this process may use; never changes a bit.
+        device : {"cpu", "cuda", "emulated"}
+            Where the trees are walked, wherever the model was trained; never changes a bit.
 
         Returns
         -------
@@ -100,6 +108,8 @@ class Model:
             If the features do not match the model's, or a value is infinite.
         ParamError
             If `output` is unknown.
+        DeviceUnavailableError
+            If the device is not there.
         """
         if output not in ("response", "margin"):
             raise ParamError(f"output={output!r} is unknown; choose 'response' or 'margin'")
@@ -107,7 +117,7 @@ class Model:
         if columns is None:
             margin = np.empty(0, dtype=np.float32)
         else:
-            margin = predict_margins(columns, self.forest, self.base_margin, n_threads)
+            margin = predict_margins(columns, self.forest, self.base_margin, n_threads, device)
         return margin if output == "margin" else get_objective(self.params.objective).response(margin)
 
     def predict_leaf(self, X: Any, n_threads: int = 0) -> np.ndarray:

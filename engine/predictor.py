@@ -1,7 +1,10 @@
-"""Margins and leaves of rows under a forest (contract §10). May import the native module, columns, forest, cores."""
+"""Margins and leaves of rows under a forest (contract §10). May import the native module, columns, forest, cores and,
+where a device is asked for, backends and device.
+"""
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +18,9 @@ if TYPE_CHECKING:
     from engine.forest import Forest
 
 
-def predict_margins(columns: Columns, forest: Forest, base_margin: np.float32, n_threads: int = 0) -> np.ndarray:
+def predict_margins(
+    columns: Columns, forest: Forest, base_margin: np.float32, n_threads: int = 0, device: str = "cpu"
+) -> np.ndarray:
     """Add the trees' leaf values to the base margin, in float32, tree after tree.
 
     Parameters
@@ -26,6 +31,8 @@ def predict_margins(columns: Columns, forest: Forest, base_margin: np.float32, n
     base_margin : float32
     n_threads : int
         0 is as many as this process may use. Never changes a bit.
+    device : {"cpu", "cuda", "emulated"}
+        Where. Never changes a bit.
 
     Returns
     -------
@@ -35,8 +42,12 @@ def predict_margins(columns: Columns, forest: Forest, base_margin: np.float32, n
     ------
     DataError
         If a tree splits on a feature that `columns` does not have.
+    DeviceUnavailableError
+        If the device is not there.
     """
     _check_features(columns, forest)
+    if device != "cpu":
+        return _predict_on_device(device, columns, forest, base_margin)
     return _native.predict_margins(columns.arrays, forest, float(base_margin), n_threads or usable_cores())
 
 
@@ -50,6 +61,14 @@ def predict_leaf(columns: Columns, forest: Forest, n_threads: int = 0) -> np.nda
     """
     _check_features(columns, forest)
     return _native.predict_leaves(columns.arrays, forest, n_threads or usable_cores())
+
+
+def _predict_on_device(device: str, columns: Columns, forest: Forest, base_margin: np.float32) -> np.ndarray:
+    from engine.backends import device_predict
+    from engine.device import open_device
+
+    with closing(open_device(device)) as opened:
+        return device_predict.predict_margins(opened, columns, forest, base_margin)
 
 
 def _check_features(columns: Columns, forest: Forest) -> None:
