@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.backends import Plane, open_backend
 from engine.columns import Table
 from engine.cuts import Cuts
 from engine.errors import DataError, ParamError
 from engine.labels import check_labels, check_weights
+
+if TYPE_CHECKING:
+    from engine.device.ledger import Ledger
 
 
 class Dataset:
@@ -90,8 +93,14 @@ class Dataset:
         """One a feature, unique."""
         return self.columns.names
 
-    def plane(self, device: str) -> Plane:
+    def plane(self, device: str, book: Callable[[Ledger | None], None] | None = None) -> Plane:
         """The bins as a device's backend keeps them; made on the first call, then shared by every fit.
+
+        Parameters
+        ----------
+        device : str
+        book : callable, optional
+            Given the ledger of the making, if this is the call that makes them.
 
         Raises
         ------
@@ -102,6 +111,8 @@ class Dataset:
             if device not in self._planes:
                 with closing(open_backend(device)) as backend:
                     self._planes[device] = backend.ingest(self)
+                    if book is not None:
+                        book(backend.ledger)
             return self._planes[device]
 
     def ingest(self, device: str = "cpu") -> Dataset:

@@ -1,4 +1,4 @@
-"""Labels and weights as checked float32 vectors. May import NumPy and errors."""
+"""Labels and weights as checked float32 vectors. May import NumPy, arrays and errors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.arrays import as_numpy
 from engine.errors import DataError
 
 
@@ -70,10 +71,7 @@ def check_labels(y: Any, n_rows: int, keep: np.ndarray | None) -> np.ndarray | N
 def _vector(name: str, given: Any, n_rows: int) -> np.ndarray:
     """One real number a row; masked and null values as NaN."""
     masked = isinstance(given, np.ma.MaskedArray)
-    try:
-        values = np.asarray(given)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} cannot be read as an array: {error}") from None
+    values = as_numpy(name, given)
     if values.shape != (n_rows,):
         remedy = ": ravel() flattens it" if values.size == n_rows and values.ndim > 1 else ""
         raise DataError(f"{name} must have shape ({n_rows},), one number a row of X, not {values.shape}{remedy}")

@@ -10,27 +10,64 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
-PHASES = ("ingest", "tune", "gradients", "histogram", "find", "plan", "partition", "leaves", "evaluate")
+if TYPE_CHECKING:
+    from engine.device.ledger import Ledger
+
+PHASES = (
+    "ingest",
+    "begin",
+    "tune",
+    "gradients",
+    "histogram",
+    "find",
+    "plan",
+    "partition",
+    "leaves",
+    "evaluate",
+    "finish",
+)
+"""In the order of a fit: ``begin`` sends labels and takes memory, ``finish`` brings the trees home."""
 
 
 @dataclass
 class Phase:
-    """What one phase cost: wall-clock seconds of the host, launches, bytes each way, host synchronisations."""
+    """What one phase cost.
+
+    Attributes
+    ----------
+    seconds, device_seconds : float
+        Wall clock of the host; of the device's kernels, 0 where they are not timed.
+    launches, replays, syncs : int
+        Kernels launched, those of replayed graphs included; graphs replayed; times the host waited for the device.
+    bytes_up, bytes_down : int
+    """
 
     seconds: float = 0.0
+    device_seconds: float = 0.0
     launches: int = 0
+    replays: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
     syncs: int = 0
 
 
 @dataclass
+class Kernel:
+    """What one kernel cost: launches, and seconds of the device where they are timed."""
+
+    launches: int = 0
+    device_seconds: float = 0.0
+
+
+@dataclass
 class Profile:
-    """The phases of one fit, by name."""
+    """The phases of one fit and the kernels it launched, by name."""
 
     device: str
     phases: dict[str, Phase] = field(default_factory=lambda: {name: Phase() for name in PHASES})
+    kernels: dict[str, Kernel] = field(default_factory=dict)
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
@@ -41,26 +78,49 @@ class Profile:
         finally:
             self.phases[phase].seconds += time.perf_counter() - start
 
+    def book(self, ledger: Ledger | None) -> None:
+        """Add what a device's ledger holds, each transaction to the phase of its name; no ledger, no bus."""
+        if ledger is None:
+            return
+        for name, entry in ledger.entries.items():
+            phase = self.phases.setdefault(name, Phase())
+            for count in ("device_seconds", "launches", "replays", "bytes_up", "bytes_down", "syncs"):
+                setattr(phase, count, getattr(phase, count) + getattr(entry, count))
+        for name, launches in ledger.kernels.items():
+            kernel = self.kernels.setdefault(name, Kernel())
+            kernel.launches += launches
+            kernel.device_seconds += ledger.kernel_seconds.get(name, 0.0)
+
     def as_dict(self) -> dict:
         """Plain values, for a row."""
         return asdict(self)
 
     def lines(self) -> list[str]:
         """The three lines of ``DYNO_PROFILE=1``."""
-        seconds = " ".join(f"{name} {phase.seconds:.4f}" for name, phase in self.phases.items())
-        up = sum(phase.bytes_up for phase in self.phases.values())
-        down = sum(phase.bytes_down for phase in self.phases.values())
-        on_device = self.device in ("cuda", "emulated")
+        phases = self.phases.items()
+        seconds = " ".join(f"{name} {phase.seconds:.4f}" for name, phase in phases)
+        traffic = "".join(f" {n} {p.bytes_up}/{p.bytes_down}" for n, p in phases if p.bytes_up or p.bytes_down)
         return [
             f"grow-profile {self.device} seconds: {seconds}",
-            f"cuda-profile {'upload ' + str(up) + ' B' if on_device else 'not measured: device ' + self.device}",
-            f"bus up {up} B down {down} B"
-            + "".join(
-                f" {n} {p.bytes_up}/{p.bytes_down}" for n, p in self.phases.items() if p.bytes_up or p.bytes_down
-            ),
+            f"cuda-profile {self._of_device()}",
+            f"bus up {self._sum('bytes_up')} B down {self._sum('bytes_down')} B{traffic}",
         ]
 
     def print_if_asked(self) -> None:
         """Print the lines when the environment variable DYNO_PROFILE is 1."""
         if os.environ.get("DYNO_PROFILE") == "1":
             print("\n".join(self.lines()), flush=True)
+
+    def _of_device(self) -> str:
+        """Upload against kernels: what was counted and, where kernels are timed, their seconds."""
+        if not self.kernels:
+            return f"not measured: device {self.device}"
+        timed = [(name, phase) for name, phase in self.phases.items() if phase.device_seconds]
+        seconds = " ".join(f"{name} {phase.device_seconds:.4f}" for name, phase in timed)
+        return (
+            f"upload {self._sum('bytes_up')} B, gpu {f'seconds: {seconds}' if timed else 'not timed'}, "
+            f"launches {self._sum('launches')} replays {self._sum('replays')} syncs {self._sum('syncs')}"
+        )
+
+    def _sum(self, count: str) -> int:
+        return sum(getattr(phase, count) for phase in self.phases.values())

@@ -141,13 +141,18 @@ class Session:
 
     def _bin(self) -> None:
         with self._profile.timed("ingest"):
-            self._planes = [data.plane(self._params.device) for _, data in self._named_datasets()]
+            self._planes = [data.plane(self._params.device, self._profile.book) for _, data in self._named_datasets()]
         self.state = State.BINNED
 
     def _ready(self) -> None:
         data, params = self._dataset, self._params
         self._base_margin = self._objective.base_margin(data.label, data.weight, params.base_score)
-        self._backend.begin_fit(self._planes[0], data.label, data.weight, params, self._base_margin, self._planes[1:])
+        with self._profile.timed("begin"):
+            self._backend.begin_fit(
+                self._planes[0], data.label, data.weight, params, self._base_margin, self._planes[1:]
+            )
+        with self._profile.timed("tune"):
+            self._backend.tune()
         self.history = {self._metric_key(i): [] for i in range(len(self._eval_sets))}
         self.state = State.BACKEND_READY
 
@@ -180,7 +185,9 @@ class Session:
         return watched.index(min(watched))
 
     def _finalise(self) -> Model:
-        trees = self._backend.end_fit()
+        with self._profile.timed("finish"):
+            trees = self._backend.end_fit()
+        self._profile.book(self._backend.ledger)
         if self._params.early_stopping_rounds:
             trees = trees[: self._best_round() + 1]
         self.state = State.FINALISED
@@ -205,6 +212,7 @@ class ProfiledBackend:
     """A backend whose transactions are timed, each under its phase; what growers are given."""
 
     def __init__(self, backend: Backend, profile: Profile) -> None:
+        self.rounds = backend.rounds
         self.begin_tree = self._timed(backend.begin_tree, profile, "gradients")
         self.build_histograms = self._timed(backend.build_histograms, profile, "histogram")
         self.find_splits: Callable[[Choice], None] = self._timed(backend.find_splits, profile, "find")

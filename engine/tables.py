@@ -1,4 +1,4 @@
-"""Takes tables of NumPy, pandas, pyarrow, polars and their like apart into columns. May import NumPy, pyarrow, errors.
+"""Takes tables of NumPy, pandas, pyarrow, polars and their like apart into columns. May import NumPy, pyarrow, arrays.
 
 A column comes out as it is stored, without a copy where the library allows it; `engine.columns` turns it into floats.
 pyarrow is imported only for tables that are its own or pass through it: polars, pandas extension types, DuckDB.
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.arrays import as_numpy, is_array
 from engine.errors import DataError
 
 
@@ -45,14 +46,11 @@ def take_apart(X: Any) -> tuple[list[Part], Sequence[Any] | None]:
 
 def _from_array(X: Any, library: str) -> list[Part]:
     if not isinstance(X, np.ndarray):
-        if not isinstance(X, (list, tuple)) and not hasattr(X, "__array__"):
+        if not is_array(X):
             remedy = "collect() it first" if hasattr(X, "collect") else "convert it to one of them"
             known = "a NumPy array or a pandas, pyarrow or polars table"
             raise DataError(f"X must be {known}, not {library}.{type(X).__name__}: {remedy}")
-        try:
-            X = np.asarray(X)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"X cannot be read as a NumPy array: {error}") from None
+        X = as_numpy("X", X, "a NumPy array")
     if X.ndim != 2:
         remedy = "reshape(-1, 1) makes it one column" if X.ndim == 1 else "give one row an example"
         raise DataError(f"X must have two dimensions, rows and columns, not shape {X.shape}: {remedy}")

@@ -6,16 +6,19 @@ happens next, so the same three growers drive NumPy, C++ and the device plane.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
+from engine.device import open_device
 from engine.errors import DeviceUnavailableError
 
 if TYPE_CHECKING:
     from engine.dataset import Dataset
+    from engine.device.ledger import Ledger
     from engine.params import Params
     from engine.tree import Tree
 
@@ -26,6 +29,7 @@ _BACKENDS = {
     "reference": ("engine.backends.reference", "ReferenceBackend"),
     "cpu": ("engine.backends.native", "NativeBackend"),
 }
+_RESIDENT = ("emulated", "cuda")
 
 
 class Plane(Protocol):
@@ -36,7 +40,15 @@ class Plane(Protocol):
 
 
 class Backend(Protocol):
-    """One fit's worth of device state. Not reusable; `close` is idempotent and safe in any state."""
+    """One fit's worth of device state. Not reusable; `close` is idempotent and safe in any state.
+
+    Attributes
+    ----------
+    ledger : Ledger or None
+        What crossed the bus in `ingest` or during the fit, by phase of `engine.profile`; None where there is no bus.
+    """
+
+    ledger: Ledger | None
 
     def ingest(self, dataset: Dataset) -> Plane:
         """Bin the data set with its own cuts. Stateless: the plane may be shared by later fits."""
@@ -51,6 +63,12 @@ class Backend(Protocol):
         eval_planes: Sequence[Plane] = (),
     ) -> None:
         """Set every margin to `base_margin`. Labels and weights are float32 of length `plane.n_rows`."""
+
+    def tune(self) -> None:
+        """Measure what is best measured on this device and shape, unless it is known. Changes time, never a bit."""
+
+    def rounds(self, choice: Choice) -> Iterable[None]:
+        """One item for each round that a tree may take; endless where `plan` tells when to stop."""
 
     def begin_tree(self, index: int) -> None:
         """Gradients from the margins, quantised; the root is the only open node."""
@@ -85,7 +103,7 @@ def open_backend(device: str, n_threads: int = 0) -> Backend:
 
     Parameters
     ----------
-    device : {"reference", "cpu"}
+    device : {"reference", "cpu", "emulated", "cuda"}
     n_threads : int
         Worker threads of the native backend; 0 is as many as this process may use.
 
@@ -94,9 +112,13 @@ def open_backend(device: str, n_threads: int = 0) -> Backend:
     DeviceUnavailableError
         If the device is unknown to this build or cannot be opened here.
     """
+    if device in _RESIDENT:
+        from engine.backends.resident import ResidentBackend
+
+        return ResidentBackend(partial(open_device, device))
     if device not in _BACKENDS:
         raise DeviceUnavailableError(
-            f"device '{device}' is not available in this build; choose one of {', '.join(_BACKENDS)}"
+            f"device '{device}' is not available in this build; choose one of {', '.join((*_BACKENDS, *_RESIDENT))}"
         )
     module, name = _BACKENDS[device]
     return getattr(import_module(module), name)(n_threads=n_threads)

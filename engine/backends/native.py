@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +48,8 @@ class NativeBackend:
         Vector code to run; "" is the best this machine has. Changes time, never a bit.
     """
 
+    ledger = None
+
     def __init__(
         self, n_threads: int = 0, *, histogram_bytes: int = HISTOGRAM_BYTES, instruction_set: str = ""
     ) -> None:
@@ -86,6 +88,13 @@ class NativeBackend:
             histogram_bytes=self._histogram_bytes,
             instruction_set=self._instruction_set,
         )
+
+    def tune(self) -> None:
+        """Nothing: threads and vectors are chosen by rule."""
+
+    def rounds(self, choice: Choice) -> Iterable[None]:
+        """As many as `plan` finds something to split in."""
+        return repeat(None)
 
     def begin_tree(self, index: int) -> None:
         """Gradients from the margins, quantised; the root is the only open node."""

@@ -13,8 +13,9 @@ Two conventions carry most of the code:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -103,6 +104,8 @@ class Candidates(NamedTuple):
 class ReferenceBackend:
     """The transactions of `engine.backends.Backend`, one node and one feature at a time."""
 
+    ledger = None
+
     def __init__(self, n_threads: int = 0) -> None:
         self.close()
 
@@ -134,6 +137,13 @@ class ReferenceBackend:
         self._label, self._weight, self._params = label, weight, params
         self._margin = np.full(plane.n_rows, base_margin, np.float32)
         self._eval_margins = [np.full(other.n_rows, base_margin, np.float32) for other in eval_planes]
+
+    def tune(self) -> None:
+        """Nothing to measure."""
+
+    def rounds(self, choice: Choice) -> Iterable[None]:
+        """As many as `plan` finds something to split in."""
+        return repeat(None)
 
     def begin_tree(self, index: int) -> None:
         """Gradients, quantised once (contract §5, §6); the root is the only open node."""

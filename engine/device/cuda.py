@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from engine.device import Launch
+from engine.device.binaries import cached_binary
 from engine.device.ledger import Ledger
 from engine.device.memory import readable
 from engine.errors import DeviceMemoryError, DeviceUnavailableError
@@ -257,8 +258,8 @@ class CudaDevice:
         free, total = self._runtime.memGetInfo()
         own = sum(buffer.nbytes for buffer in self._buffers.values())
         return (
-            f"'{what}' needs {readable(nbytes)}, but {readable(free)} of the {readable(total)} of {self.model} are free "
-            f"and {readable(own)} are taken by this fit"
+            f"'{what}' needs {readable(nbytes)}, but of the {readable(total)} of {self.model} "
+            f"{readable(free)} are free and {readable(own)} are taken by this fit"
         )
 
 
@@ -377,12 +378,53 @@ def _model(cupy: Any) -> str:
 
 @cache
 def _module(gpu: int) -> Any:
-    """The kernels, compiled for one GPU. CuPy keeps binaries on disk under a hash of the text that it is given."""
+    """The kernels, compiled for one GPU.
+
+    Not by ``cupy.RawModule(code=...)``, which appends ``-ftz=true`` to whatever options it is given: float32 denormals
+    would become zero, and models other bits.
+    """
     import cupy
 
-    # The text only names the umbrella file, so the digest is what tells CuPy that an included file has changed.
-    text = f'// {source_digest()}\n#include "{UMBRELLA}"\n'
-    return cupy.RawModule(code=text, options=(*COMPILE_OPTIONS, f"-I{source_folder()}"), backend="nvrtc")
+    supported = [int(arch) for arch in cupy.cuda.nvrtc.getSupportedArchs()]
+    capability = int(cupy.cuda.Device(gpu).compute_capability)
+    compiler = ".".join(map(str, cupy.cuda.nvrtc.getVersion()))
+    if capability < min(supported):
+        raise DeviceUnavailableError(
+            f"device 'cuda': {_model(cupy)} is too old for the compiler of CUDA {compiler}, which begins at "
+            f"sm_{min(supported)}: pip install 'gbt-dyno[cuda12]'"
+        )
+    # For a GPU that this compiler does not know yet, the driver finishes what was compiled for the newest it knows.
+    known = max(arch for arch in supported if arch <= capability)
+    target = f"sm_{known}" if known == capability else f"compute_{known}"
+    name = f"{target}-nvrtc{compiler}-{source_digest()}"
+    path = cached_binary(name, lambda: compile_kernels(cupy.cuda.nvrtc, target))
+    return cupy.RawModule(path=str(path))
+
+
+def compile_kernels(nvrtc: Any, target: str) -> bytes:
+    """All kernels as machine code for ``sm_90``, or as PTX for ``compute_90``; needs no GPU.
+
+    Parameters
+    ----------
+    nvrtc : module
+        ``cupy.cuda.nvrtc``.
+    target : str
+
+    Raises
+    ------
+    DeviceUnavailableError
+        With the compiler's messages.
+    """
+    program = nvrtc.createProgram(f'#include "{UMBRELLA}"\n', "dyno.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, (*COMPILE_OPTIONS, f"-I{source_folder()}", f"-arch={target}"))
+        binary = nvrtc.getCUBIN(program) if target.startswith("sm_") else nvrtc.getPTX(program)
+        return binary + b"\0"  # CuPy leaves out the last byte, as if a cubin were a text too
+    except nvrtc.NVRTCError as error:
+        log = nvrtc.getProgramLog(program)
+        raise DeviceUnavailableError(f"device 'cuda': NVRTC refuses the kernels for {target}: {error}\n{log}") from None
+    finally:
+        nvrtc.destroyProgram(program)
 
 
 def _check_range(buffer: CudaBuffer, offset: int, nbytes: int) -> None:
