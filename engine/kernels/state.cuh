@@ -128,7 +128,8 @@ struct FitState {
     Search* searches;
     i32* frontier[2];          // open nodes in the order that settles ties
     i32* planned;              // nodes to split now, in that order
-    double* open_gain;         // of the nodes that a best-first replay has met, in order of creation; 0 once split
+    double* met_gain;          // of the nodes that a best-first replay has met, in order of creation; 0 once split
+    i32* met_node;
     BuildItem* build_items;
     BuildItem* direct_items;   // nodes too small for the shared tile
     PartitionItem* partition_items;
@@ -143,7 +144,7 @@ struct FitState {
     u32 n_bins;                // cells of a plane
     u32 group_width;           // features whose cells fit in shared memory together; divides 16
     u32 n_groups;
-    u32 n_processors;
+    u32 n_build_blocks;        // that build items should keep busy
     u32 most_nodes;
     u32 trees_held;
     u32 chunk_rows;            // rows of a build item at the most
