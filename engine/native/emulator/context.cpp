@@ -33,7 +33,7 @@ void Context::begin(void* context) {
     __builtin_unreachable();
 }
 
-#if defined(__x86_64__)
+#if !defined(DYNO_UCONTEXT)
 // ---- x86-64: the callee-saved registers of the System V calling convention ------------------------------------------
 
 asm(R"(

@@ -3,7 +3,11 @@
 
 #include <cstddef>
 
-#if !defined(__x86_64__)
+#if !defined(__x86_64__) && !defined(DYNO_UCONTEXT)
+#define DYNO_UCONTEXT
+#endif
+
+#if defined(DYNO_UCONTEXT)
 #include <ucontext.h>
 #endif
 
@@ -29,10 +33,10 @@ public:
     static void change(Context& from, Context& to);
 
 private:
-#if defined(__x86_64__)
-    void* stack_pointer_ = nullptr;
-#else
+#if defined(DYNO_UCONTEXT)
     ucontext_t context_;
+#else
+    void* stack_pointer_ = nullptr;
 #endif
 #if defined(__SANITIZE_ADDRESS__)
     static thread_local Context* suspended_;

@@ -110,6 +110,13 @@ DYNO_KERNEL(self_test_look_back, SelfTest, 1024) {
     store_release(&state->wide[*place], u64{1});
 }
 
+// Half of a denormal, and a quotient that rounds up.
+DYNO_KERNEL(self_test_floating_point, SelfTest, 1024) {
+    const float* input = reinterpret_cast<const float*>(state->input);
+    state->output[0] = bits_of(input[0] / input[1]);
+    state->output[1] = bits_of(input[1] / input[2]);
+}
+
 DYNO_KERNEL(self_test_barriers, SelfTest, 1024) {
     for (i64 i = 0; i < state->n; ++i) sync_block();
 }

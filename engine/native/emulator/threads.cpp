@@ -111,7 +111,6 @@ struct Resident {
         : n_lanes(order.block), warps((order.block + 31) / 32), shared(order.shared_bytes, "shared memory") {}
 
     u32 n_lanes;
-    u32 block = 0;
     Meeting barrier;
     std::vector<Warp> warps;
     Guarded shared;
@@ -163,8 +162,9 @@ struct Machine::Parts {
 
 namespace {
 
-// The life of one lane: a block after the other, as tickets come.
-void serve(const Order& order, Resident& resident, u32 thread, std::atomic<u32>& tickets, u64 poison) {
+// The life of one lane, in blocks first_block, first_block + n_residents, ... Dealt out rather than fetched, so that
+// neighbours are on different threads even if one team is done before the other begins.
+void serve(const Order& order, Resident& resident, u32 thread, u32 first_block, u32 n_residents, u64 poison) {
     const FloatingPointMode mode;
     ThreadLane lane;
     lane.thread = thread;
@@ -174,14 +174,9 @@ void serve(const Order& order, Resident& resident, u32 thread, std::atomic<u32>&
     lane.shared_bytes = order.shared_bytes;
     lane.resident = &resident;
     running.lane = &lane;
-    for (;;) {
-        if (thread == 0) {
-            resident.block = tickets.fetch_add(1, std::memory_order_relaxed);
-            resident.shared.poison(poison);
-        }
+    for (lane.block = first_block; lane.block < order.grid; lane.block += n_residents) {
+        if (thread == 0) resident.shared.poison(poison);
         resident.barrier.attend<true>(order.block, nobody);
-        lane.block = resident.block;
-        if (lane.block >= order.grid) return;
         order.kernel->run(order.state);
         resident.barrier.attend<true>(order.block, nobody);
     }
@@ -196,13 +191,13 @@ Tally Machine::run(const Order& order) {
     const u32 n_residents = order.grid < parts_->n_processors ? order.grid : parts_->n_processors;
     std::vector<std::unique_ptr<Resident>> residents;
     std::vector<std::thread> threads;
-    std::atomic<u32> tickets{0};
     const u64 poison = parts_->draws.next();
     for (u32 r = 0; r < n_residents; ++r) residents.push_back(std::make_unique<Resident>(order));
-    for (auto& resident : residents)
+    for (u32 r = 0; r < n_residents; ++r)
         for (u32 thread = 0; thread < order.block; ++thread)
-            threads.emplace_back(
-                [&order, &tickets, &resident, thread, poison] { serve(order, *resident, thread, tickets, poison); });
+            threads.emplace_back([&order, &resident = *residents[r], thread, r, n_residents, poison] {
+                serve(order, resident, thread, r, n_residents, poison);
+            });
     for (std::thread& thread : threads) thread.join();
     for (auto& resident : residents) resident->shared.check();
     return {};

@@ -1,5 +1,7 @@
 """The emulated device, through the small kernels of engine/native/emulator/self_test.cpp."""
 
+import ctypes
+import platform
 import threading
 
 import numpy as np
@@ -126,6 +128,26 @@ def test_look_back_through_64_blocks_of_which_two_are_resident(seed):
     assert (output[:64] == values.cumsum()).all()
 
 
+@pytest.fixture
+def other_floating_point_mode():
+    """Rounding towards zero and no denormals, as some other library may have left it."""
+    library = ctypes.CDLL("libm.so.6")
+    saved, changed = (ctypes.c_uint32 * 16)(), (ctypes.c_uint32 * 16)()
+    for environment in (saved, changed):
+        library.fegetenv(environment)
+    changed[7] |= 0x8000 | 0x6000 | 0x0040  # MXCSR: flush to zero, rounding, denormals are zero
+    library.fesetenv(changed)
+    yield
+    library.fesetenv(saved)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="knows where x86-64 keeps the mode")
+def test_kernels_run_in_the_contracts_floating_point_mode(other_floating_point_mode):
+    denormal, two, three = 1000, 0x40000000, 0x40400000  # as bits: this thread's own arithmetic is off
+    output, _ = Bench((denormal, two, three), 2).run("floating_point")
+    assert output.tolist() == [denormal // 2, 0x3F2AAAAB]
+
+
 # ---- the schedule ----------------------------------------------------------------------------------------------------
 
 
@@ -238,7 +260,7 @@ def test_a_write_past_shared_memory_is_told():
 
 def test_guards_are_looked_at_when_memory_is_freed():
     bench = Bench(n_output=5)
-    np.frombuffer((np.ctypeslib.ctypes.c_uint8 * 24).from_address(bench.output.address), np.uint8)[20] = 1
+    np.frombuffer((ctypes.c_uint8 * 24).from_address(bench.output.address), np.uint8)[20] = 1
     with pytest.raises(KernelError, match="'output'"):
         bench.device.synchronise()
     with pytest.raises(KernelError, match="'output'"):
