@@ -4,8 +4,8 @@ from engine.backends import Backend, Choice
 
 
 def grow_in_rounds(backend: Backend, choice: Choice) -> None:
-    """Split open nodes round by round until the backend's plan has nothing left to split."""
-    while True:
+    """Split open nodes round by round, until the plan has nothing left to split or the limits allow no more rounds."""
+    for _ in backend.rounds(choice):
         backend.build_histograms()
         backend.find_splits(choice)
         if backend.plan(choice) == 0:
