@@ -72,8 +72,13 @@ DYNO_DEVICE u32 match(u32 mask, u32 value) { return __match_any_sync(mask, value
 
 DYNO_DEVICE u32 atomic_add(u32* address, u32 value) { return atomicAdd(address, value); }
 DYNO_DEVICE i32 atomic_add(i32* address, i32 value) { return atomicAdd(address, value); }
-DYNO_DEVICE u64 atomic_add(u64* address, u64 value) { return atomicAdd(address, value); }
+// 64 bits in global memory only: the compiler, not knowing, adds a loop of compare and swap in case they are shared.
+DYNO_DEVICE u64 atomic_add(u64* address, u64 value) {
+    __builtin_assume(__isGlobal(address));
+    return atomicAdd(address, value);
+}
 DYNO_DEVICE i64 atomic_add(i64* address, i64 value) {
+    __builtin_assume(__isGlobal(address));
     return static_cast<i64>(atomicAdd(reinterpret_cast<u64*>(address), static_cast<u64>(value)));
 }
 DYNO_DEVICE u32 atomic_max(u32* address, u32 value) { return atomicMax(address, value); }
