@@ -31,6 +31,9 @@ NODES_PER_LEAF = 4
 POLLED_ROUNDS = 256
 """Where the limits allow more rounds than this, the host asks now and then whether the tree is finished."""
 
+TILE_SHARED = 48 * 1024
+"""Shared bytes that the features of a tile are grouped to; only one feature alone may take more."""
+
 Layout = Literal["count", "pair", "counted"]
 Kind = Literal["every", "best", "common"]
 
@@ -253,7 +256,7 @@ class FitShape:
             If a single feature's do not.
         """
         width = TILE_WIDTH
-        while width > 1 and self.shared_bytes(width) > shared_limit:
+        while width > 1 and self.shared_bytes(width) > min(TILE_SHARED, shared_limit):
             width //= 2
         if self.shared_bytes(width) <= shared_limit:
             return width
