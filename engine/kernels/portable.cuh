@@ -19,7 +19,8 @@ constexpr u32 WHOLE_WARP = 0xffffffffu;
 #define DYNO_DEVICE __device__ __forceinline__
 
 // DYNO_KERNEL(name, State, threads) { ... uses State* state ... }: always launched in blocks of at most `threads`.
-#define DYNO_KERNEL(name, State, threads) extern "C" __global__ void __launch_bounds__(threads) name(State* state)
+// One block a multiprocessor is asked for: left to itself the compiler spills to fit more than anyone wanted.
+#define DYNO_KERNEL(name, State, threads) extern "C" __global__ void __launch_bounds__(threads, 1) name(State* state)
 
 #define DYNO_UNROLL _Pragma("unroll")
 
