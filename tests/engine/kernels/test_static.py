@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
-from engine.kernels.budget import Budget, budget_for, read_budgets, write_budgets
+from engine.kernels import source_folder
+from engine.kernels.budget import Budget, budget_for, implied_occupancy, read_budgets, write_budgets
 from engine.kernels.catalogue import all_complaints, catalogue, tightest_budgets
 from engine.kernels.gates import complaints
 from engine.kernels.headers import Family, HeaderError, family_of, read_families
@@ -203,7 +206,28 @@ def test_resident_blocks(arch, block, registers, shared, blocks):
     assert occupancy(arch, block, registers, shared) == 100 * blocks * (block // 32) // LIMITS[arch].warps
 
 
-# ---- the command ---------------------------------------------------------------------------------------------------
+# ---- the kernels of the engine --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arch", LIMITS)
+def test_every_kernel_compiles_within_the_gates(arch):
+    entries = catalogue([arch])
+    assert entries
+    assert all_complaints(entries) == []
+
+
+def test_every_family_of_a_header_has_a_kernel():
+    entries = catalogue(["sm_90"])
+    assert {family.prefix for family in read_families(source_folder())} == {entry.family.prefix for entry in entries}
+
+
+def test_the_command_prints_what_the_compiler_said():
+    done = CliRunner().invoke(app, ["kernels", "--arch", "sm_90", "--json"])
+    assert done.exit_code == 0, done.output
+    table = json.loads(done.stdout)
+    assert {row["arch"] for row in table} == {"sm_90"}
+    build = next(row for row in table if row["kernel"].startswith("build_tile"))
+    assert build["occupancy"] == implied_occupancy(build["block"], build["registers"], build["shared"])["sm_90"]
 
 
 def test_the_command_refuses_an_architecture_that_it_does_not_know():
