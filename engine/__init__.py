@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from engine.callbacks import Progress, ProgressBar
     from engine.dataset import Dataset
+    from engine.device.cuda import cuda_available
     from engine.errors import (
         DataError,
         DeviceMemoryError,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         SessionError,
     )
     from engine.estimators import GBTClassifier, GBTRegressor
+    from engine.memory import MemoryEstimate, estimate_memory
     from engine.model import Model
     from engine.params import Params
     from engine.session import Session, State, train
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _HOME = {
     "callbacks": ("Progress", "ProgressBar"),
     "dataset": ("Dataset",),
+    "device.cuda": ("cuda_available",),
     "errors": (
         "DataError",
         "DeviceMemoryError",
@@ -35,6 +38,7 @@ _HOME = {
         "SessionError",
     ),
     "estimators": ("GBTClassifier", "GBTRegressor"),
+    "memory": ("MemoryEstimate", "estimate_memory"),
     "model": ("Model",),
     "params": ("Params",),
     "session": ("Session", "State", "train"),
@@ -48,6 +52,7 @@ __all__ = [
     "EngineError",
     "GBTClassifier",
     "GBTRegressor",
+    "MemoryEstimate",
     "Model",
     "ModelError",
     "ParamError",
@@ -57,6 +62,8 @@ __all__ = [
     "Session",
     "SessionError",
     "State",
+    "cuda_available",
+    "estimate_memory",
     "train",
 ]
 

@@ -280,6 +280,7 @@ class ResidentBackend:
 
     def _enqueue(self, phase: str, kernel: str, grid: int, block: int = BLOCK, shared: int = 0) -> None:
         self._check_begun()
+        self._device.ledger.homes[kernel] = phase
         self._tree_launches.append(Launch(kernel, grid, block, shared))
 
     def _run_tree(self) -> None:

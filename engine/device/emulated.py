@@ -191,10 +191,10 @@ class EmulatedDevice:
         self._must(self._library.emulator_launch(self._open_handle(), name, *size, state.address))
 
     def _check_memory(self, nbytes: int, what: str) -> None:
-        free = None if self._memory_limit is None else self._memory_limit - self.allocated
-        if next(self._numbers) == self._fail_allocation:
-            free = 0
-        if free is not None and nbytes > free:
+        fails = next(self._numbers) == self._fail_allocation
+        limited = self._memory_limit is not None
+        free = self._memory_limit - self.allocated if limited and not fails else 0
+        if fails or (limited and nbytes > free):
             raise DeviceMemoryError(f"no memory for '{what}': {nbytes:,} bytes were asked for and {free:,} are free")
 
     def _check_range(self, buffer: Buffer, offset: int, nbytes: int) -> None:

@@ -43,6 +43,9 @@ class Ledger:
         Launches by kernel, those inside replayed graphs included.
     kernel_seconds : dict of float
         Device seconds by kernel, where the device times them.
+    homes : dict of str
+        Transactions of kernels that are replayed together with those of others; a kernel that is not named here
+        belongs to whatever transaction launches it.
     transaction : str
         Where things are booked now.
     """
@@ -50,12 +53,13 @@ class Ledger:
     entries: dict[str, Entry] = field(default_factory=dict)
     kernels: Counter[str] = field(default_factory=Counter)
     kernel_seconds: dict[str, float] = field(default_factory=dict)
+    homes: dict[str, str] = field(default_factory=dict)
     transaction: str = "outside"
 
     @property
     def entry(self) -> Entry:
         """Where the current transaction is booked."""
-        return self.entries.setdefault(self.transaction, Entry())
+        return self._entry_of(self.transaction)
 
     @contextmanager
     def during(self, transaction: str) -> Iterator[Entry]:
@@ -68,12 +72,15 @@ class Ledger:
 
     def launched(self, kernels: Iterable[str], *, replayed: bool = False) -> None:
         """Book launches of kernels by name, one at a time or as one replayed graph."""
-        before = self.kernels.total()
-        self.kernels.update(kernels)
-        self.entry.launches += self.kernels.total() - before
+        for kernel in kernels:
+            self.kernels[kernel] += 1
+            self._entry_of(self.homes.get(kernel, self.transaction)).launches += 1
         self.entry.replays += replayed
 
     def timed(self, kernel: str, seconds: float, transaction: str) -> None:
-        """Book device seconds of one kernel that was launched in `transaction`."""
+        """Book device seconds of one kernel that `transaction` launched."""
         self.kernel_seconds[kernel] = self.kernel_seconds.get(kernel, 0.0) + seconds
-        self.entries.setdefault(transaction, Entry()).device_seconds += seconds
+        self._entry_of(self.homes.get(kernel, transaction)).device_seconds += seconds
+
+    def _entry_of(self, transaction: str) -> Entry:
+        return self.entries.setdefault(transaction, Entry())

@@ -14,11 +14,12 @@ REMEDIES = {
     "tiles": "max_bin <= 255 keeps bins in one byte; else train on fewer rows or features",
     "columns": "max_bin <= 255 keeps bins in one byte; else train on fewer rows or features",
     "cells": "lower max_leaves, max_depth or max_bin",
-    "candidates": "lower max_leaves or max_depth",
+    "feature_splits": "lower max_leaves or max_depth",
     "nodes": "lower max_leaves or max_depth",
     "trees": "lower n_estimators, max_leaves or max_depth",
+    "raw values": "end other programs that hold this device's memory",
 }
-"""The knob that shrinks a buffer; all others grow with the rows alone."""
+"""What shrinks a buffer; all others grow with the rows alone."""
 
 _SHOWN = 4
 
