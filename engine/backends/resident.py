@@ -25,6 +25,7 @@ from engine.backends.resident_state import (
     fit_bytes,
 )
 from engine.backends.resident_trees import breadth_first
+from engine.backends.resident_tuning import tuned
 from engine.device import Buffer, Device, Launch
 from engine.device.ledger import Ledger
 from engine.device.memory import allocate, release
@@ -96,11 +97,22 @@ class ResidentBackend:
         with device.ledger.during("begin"):
             self._buffers = allocate(device, fit_bytes(shape))
             self._upload(label, weight)
-            self._device.upload(self._buffers["state"], self._state(weight, base_margin))
-            self._launch(Launch("start_rows", self._grid(shape.n_rows), BLOCK))
+            self._first_state = self._state(weight, base_margin)
+            self._start(Tuning())
 
     def tune(self) -> None:
-        """Nothing yet: the defaults hold."""
+        """How this device builds such histograms best, measured or remembered; without a clock it stays as it is."""
+        self._check_begun()
+        device, shape = self._device, self._shape
+        if device.clock is None or not shape.rounds or shape.most_leaves() < 2:
+            return
+        with device.ledger.during("tune"):
+            self.begin_tree(0)
+            beginning = self._take_launches()
+            self.build_histograms()
+            building = self._take_launches()
+            device.ledger.homes.clear()  # what a trial launches is the tuner's
+            self._start(tuned(device, self._buffers, shape, beginning, building))
 
     def rounds(self, choice: Choice) -> Iterator[None]:
         """As many as the limits allow; where that is too many, until the device says that the tree is finished."""
@@ -224,7 +236,7 @@ class ResidentBackend:
         return evals
 
     def _state(self, weight: np.ndarray | None, base_margin: np.float32) -> np.ndarray:
-        shape, params, tuning = self._shape, self._shape.params, Tuning()
+        shape, params = self._shape, self._shape.params
         state = np.zeros((), FIT_STATE)
         self._set_addresses(state)
         if weight is None:
@@ -242,8 +254,6 @@ class ResidentBackend:
             "n_build_blocks": BUILD_BLOCKS_PER_PROCESSOR * self._device.n_processors,
             "most_nodes": shape.most_nodes,
             "trees_held": shape.trees_held,
-            "chunk_rows": tuning.tile_rows,
-            "direct_below": tuning.least_tiled,
             "learning_rate": params.learning_rate,
             "max_leaves": params.max_leaves,
             "node_budget": shape.most_nodes if shape.is_speculation_bounded else 2**62,
@@ -257,14 +267,18 @@ class ResidentBackend:
         state["reg"] = tuple(getattr(params, name) for name in names)
         return state
 
+    def _start(self, tuning: Tuning) -> None:
+        """The state before the first tree, whatever has happened since."""
+        self._first_state["chunk_rows"], self._first_state["direct_below"] = tuning.tile_rows, tuning.least_tiled
+        self._device.upload(self._buffers["state"], self._first_state)
+        self._launch(Launch("start_rows", self._grid(self._shape.n_rows), BLOCK))
+
     def _set_addresses(self, state: np.ndarray) -> None:
         plane = self._planes[0]
         state["tiles"], state["columns"] = plane.tiles.address, plane.columns.address
         for name in BUFFERS:
             buffer = self._buffers[name]
-            state[name] = (
-                [buffer.address, buffer.address + buffer.nbytes // 2] if name in PAIRED else buffer.address
-            )
+            state[name] = [buffer.address, buffer.address + buffer.nbytes // 2] if name in PAIRED else buffer.address
 
     # ---- launching ---------------------------------------------------------------------------------------------------
 
@@ -283,10 +297,14 @@ class ResidentBackend:
         self._device.ledger.homes[kernel] = phase
         self._tree_launches.append(Launch(kernel, grid, block, shared))
 
-    def _run_tree(self) -> None:
-        """Replay what was enqueued since the last run; the first time it is recorded."""
+    def _take_launches(self) -> tuple[Launch, ...]:
         launches = tuple(self._tree_launches)
         self._tree_launches.clear()
+        return launches
+
+    def _run_tree(self) -> None:
+        """Replay what was enqueued since the last run; the first time it is recorded."""
+        launches = self._take_launches()
         with self._device.ledger.during("leaves"):
             if launches not in self._recorded:
                 self._recorded[launches] = self._device.record(launches, self._buffers["state"])
@@ -308,5 +326,7 @@ class ResidentBackend:
         if not self._n_waiting:
             return
         shape = (self._n_waiting, self._shape.most_nodes)
-        self._trees += [breadth_first(nodes) for nodes in self._device.download(self._buffers["trees"], FINISHED_NODE, shape)]
+        self._trees += [
+            breadth_first(nodes) for nodes in self._device.download(self._buffers["trees"], FINISHED_NODE, shape)
+        ]
         self._n_waiting = 0

@@ -99,9 +99,10 @@ BUFFERS = (
     "leaves",
     "trees",
 )
-"""Addresses in FitState that `fit_bytes` allots; ``rows``, ``pairs`` and ``frontier`` are two of a size in one buffer."""
+"""Addresses in FitState of what `fit_bytes` allots."""
 
 PAIRED = ("rows", "pairs", "frontier")
+"""Of these there are two, of one size, in one buffer."""
 
 _SETTINGS = [
     ("n_rows", np.int64),
@@ -160,7 +161,7 @@ FIT_STATE = np.dtype(
 )
 """``FitState`` of engine/kernels/state.cuh; the tests ask the compiler whether it agrees."""
 
-NODE_BYTES, FEATURE_SPLIT_BYTES, CANDIDATE_BYTES = 112, 32, 24
+NODE_BYTES, FEATURE_SPLIT_BYTES, CANDIDATE_BYTES = 104, 32, 24
 SEARCH_BYTES, BUILD_ITEM_BYTES, PARTITION_ITEM_BYTES, LEAF_PIECE_BYTES = 8, 16, 8, 16
 
 
@@ -262,8 +263,8 @@ class FitShape:
             return width
         feature = int(np.diff(self.first_bin).argmax())
         raise ParamError(
-            f"feature {feature} has {self.value_bins[feature]} value bins, which take {self.shared_bytes(1)} bytes of a "
-            f"GPU block's shared memory; the limit is {shared_limit}: lower max_bin or train with device='cpu'"
+            f"feature {feature} has {self.value_bins[feature]} value bins, which take {self.shared_bytes(1)} bytes of "
+            f"a GPU block's shared memory; the limit is {shared_limit}: lower max_bin or train with device='cpu'"
         )
 
     def shared_bytes(self, width: int) -> int:

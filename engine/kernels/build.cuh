@@ -7,7 +7,7 @@
 //              A wide sum is a low word, whose atomic add tells the carry, and a high word that is touched only when
 //              there is something to add. A low word of gradients starts at 2^31, so that a sum about zero does not
 //              keep crossing between words.
-// build_direct takes nodes of fewer rows than a chunk is worth clearing for: sixteen lanes take a row, one feature each.
+// build_direct takes nodes too small to clear a tile for: sixteen lanes take a row, one feature each.
 //
 // Grids are persistent: blocks walk the list. Order-free: integer sums, exact in any order.
 // 64-bit atomics go to global memory only: as many as a chunk has cells that are not zero, or the direct rows' cells.
@@ -32,7 +32,7 @@
 
 namespace dyno {
 
-// ---- clearing ------------------------------------------------------------------------------------------------------
+// ---- clearing -----------------------------------------------------------------------------------------------------
 
 constexpr u64 CLEAR_CELLS = 2048;  // at a time
 
@@ -48,7 +48,7 @@ DYNO_KERNEL(clear_cells, FitState, GROW_BLOCK) {
     }
 }
 
-// ---- a row's bins ----------------------------------------------------------------------------------------------------
+// ---- a row's bins -------------------------------------------------------------------------------------------------
 
 struct alignas(16) Words {
     u32 at[4];
@@ -72,7 +72,7 @@ DYNO_FN u32 bin_at(const Strip<Bin>& strip, u32 position) {
     return (strip.words[word / 4].at[word % 4] >> (bits * (position % a_word))) & ((1u << bits) - 1);
 }
 
-// ---- the shared tile -------------------------------------------------------------------------------------------------
+// ---- the shared tile ----------------------------------------------------------------------------------------------
 
 constexpr u32 LOW_START = 0x80000000u;
 
@@ -173,7 +173,7 @@ DYNO_DEVICE void build_tile(const FitState& fit) {
     }
 }
 
-// ---- straight to global memory -----------------------------------------------------------------------------------------
+// ---- straight to global memory ------------------------------------------------------------------------------------
 
 template <class Bin, Layout layout>
 DYNO_DEVICE void add_directly(const FitState& fit, const BuildItem& item, u32 feature, u32 position) {

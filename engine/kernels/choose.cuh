@@ -20,7 +20,7 @@
 
 namespace dyno {
 
-// ---- children --------------------------------------------------------------------------------------------------------
+// ---- children -----------------------------------------------------------------------------------------------------
 
 DYNO_FN Node new_node(const FitState& fit, i32 parent, i32 depth, i64 g, i64 h) {
     Node node = {};
@@ -71,7 +71,7 @@ DYNO_FN i64 room(const FitState& fit) {
     return fit.max_leaves == 0 ? static_cast<i64>(fit.n_rows) : fit.max_leaves - 1 - static_cast<i64>(fit.n_splits);
 }
 
-// ---- depthwise -------------------------------------------------------------------------------------------------------
+// ---- depthwise ----------------------------------------------------------------------------------------------------
 
 // Gains compare as their bits do; 0 is no valid split.
 DYNO_FN u64 gain_key(const Node& node) { return node.gain > 0.0 ? bits_of(node.gain) : 0; }
@@ -118,7 +118,7 @@ DYNO_KERNEL(choose_every, FitState, GROW_BLOCK) {
     expand_planned(*state, n);
 }
 
-// ---- leafwise ----------------------------------------------------------------------------------------------------------
+// ---- leafwise -----------------------------------------------------------------------------------------------------
 
 struct Wave {
     u32 n_popped;   // nodes without children
@@ -154,7 +154,7 @@ DYNO_KERNEL(choose_best, FitState, GROW_BLOCK) {
     expand_planned(*state, broadcast_block(n));
 }
 
-// ---- levelwise -----------------------------------------------------------------------------------------------------------
+// ---- levelwise ----------------------------------------------------------------------------------------------------
 
 DYNO_DEVICE Candidate best_level_split(const FitState& fit) {
     Candidate best = no_split();

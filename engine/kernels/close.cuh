@@ -1,7 +1,7 @@
 // Ends a tree: leaf values (contract §10), the pieces of leaves whose rows get them, and the nodes for the host.
 //
 // close       every node that was expanded is split.
-// close_best  leafwise: a last replay says which of them are; the rows of a leaf lie with its descendants, if it has any.
+// close_best  leafwise: a last replay says which of them are; a leaf's rows lie with its descendants, if it has any.
 //
 // One block. Order-free: each node's values are one thread's own.
 //

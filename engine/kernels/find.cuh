@@ -24,7 +24,7 @@ namespace dyno {
 
 DYNO_FN Candidate no_split() { return {0.0, -1, -1, 0}; }
 
-// ---- one candidate ---------------------------------------------------------------------------------------------------
+// ---- one candidate ------------------------------------------------------------------------------------------------
 
 // What a node's candidates are measured against.
 struct Measured {
@@ -69,7 +69,7 @@ DYNO_FN void consider_bin(const FitState& fit, const Measured& node, const Sums&
     if (missing.h > 0) consider(fit, node, prefix, bin, 0, best);
 }
 
-// ---- one feature -------------------------------------------------------------------------------------------------------
+// ---- one feature --------------------------------------------------------------------------------------------------
 
 DYNO_DEVICE Candidate best_of_warp(Candidate best) {
     for (u32 bit = WARP_SIZE / 2; bit > 0; bit /= 2) {
@@ -124,7 +124,7 @@ DYNO_KERNEL(find_count, FitState, GROW_BLOCK) { find<Layout::count>(*state); }
 DYNO_KERNEL(find_pair, FitState, GROW_BLOCK) { find<Layout::pair>(*state); }
 DYNO_KERNEL(find_counted, FitState, GROW_BLOCK) { find<Layout::counted>(*state); }
 
-// ---- one node ------------------------------------------------------------------------------------------------------------
+// ---- one node -----------------------------------------------------------------------------------------------------
 
 // Every thread calls and gets the result. Uses shared memory [0 .. 24 bytes a warp).
 DYNO_DEVICE Candidate best_of_block(const Candidate& own) {

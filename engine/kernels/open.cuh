@@ -1,6 +1,7 @@
 // What the next round looks at: segments and slots of new nodes, the frontier, and the lists that find and build read.
 //
 // open_root    starts a tree. open_every, open_best, open_common follow a partition; they differ in the frontier.
+// open_again   lists the root's build anew.
 // Of two siblings the one of fewer rows is built, in a slot of its own; the other takes over its parent's slot and is
 // derived there. No slot is ever given back within a tree: there are as many as the tree may have leaves.
 //
@@ -18,7 +19,7 @@ namespace dyno {
 
 constexpr u32 LEAST_CHUNK_ROWS = 512;  // fewer are not worth clearing and flushing a tile for
 
-// ---- build lists -------------------------------------------------------------------------------------------------------
+// ---- build lists --------------------------------------------------------------------------------------------------
 
 DYNO_FN const Node& built_node(const FitState& fit, u32 search) { return fit.nodes[fit.searches[search].built]; }
 
@@ -47,8 +48,10 @@ DYNO_DEVICE void list_builds(FitState& fit, u32 n_searches) {
     };
     const u32 n_build_items = for_each_placed(n_searches, n_chunks, [&](u32 i, u32 place, u32 n) {
         const Node& node = built_node(fit, i);
-        for (u32 chunk = 0; chunk < n; ++chunk)
-            fit.build_items[place + chunk] = build_item(node, node.begin + chunk * rows, node.begin + (chunk + 1) * rows);
+        for (u32 chunk = 0; chunk < n; ++chunk) {
+            const u32 begin = node.begin + chunk * rows;
+            fit.build_items[place + chunk] = build_item(node, begin, begin + rows);
+        }
     });
     const auto is_direct = [&](u32 i) { return is_tiled(fit, built_node(fit, i)) ? 0u : 1u; };
     const u32 n_direct_items = for_each_placed(n_searches, is_direct, [&](u32 i, u32 place, u32 direct) {
@@ -61,7 +64,7 @@ DYNO_DEVICE void list_builds(FitState& fit, u32 n_searches) {
     fit.n_direct_items = n_direct_items;
 }
 
-// ---- searches ----------------------------------------------------------------------------------------------------------
+// ---- searches -----------------------------------------------------------------------------------------------------
 
 DYNO_FN bool may_be_split(const FitState& fit, const Node& node) {
     const bool is_deepest = fit.max_depth != 0 && node.depth >= fit.max_depth;
@@ -103,7 +106,7 @@ DYNO_DEVICE void open_children(FitState& fit, bool has_room) {
     list_builds(fit, n);
 }
 
-// ---- the frontier ------------------------------------------------------------------------------------------------------
+// ---- the frontier -------------------------------------------------------------------------------------------------
 
 // Children in their parent's place; of the other nodes, those that stay open.
 DYNO_DEVICE void advance_frontier(FitState& fit, bool others_stay) {
@@ -138,7 +141,7 @@ DYNO_KERNEL(open_common, FitState, GROW_BLOCK) {
 // Best first has no frontier: the replay knows which leaves are open, and whether there is room.
 DYNO_KERNEL(open_best, FitState, GROW_BLOCK) { open_children(*state, true); }
 
-// ---- the root ----------------------------------------------------------------------------------------------------------
+// ---- the root -----------------------------------------------------------------------------------------------------
 
 // Takes the sums of all rows, and leaves what the next tree's gradients are measured by as they must find it.
 DYNO_DEVICE void start_tree(FitState& fit) {
@@ -163,5 +166,8 @@ DYNO_KERNEL(open_root, FitState, GROW_BLOCK) {
     if (!is_searched && thread() == 0) state->nodes[0].slot = -1;
     list_builds(*state, is_searched ? 1 : 0);
 }
+
+// For the tuner, which changes the root's segment and how it is to be built.
+DYNO_KERNEL(open_again, FitState, GROW_BLOCK) { list_builds(*state, 1); }
 
 }  // namespace dyno

@@ -1,7 +1,7 @@
 // Moves the rows of the planned nodes to their children's segments, in one pass (contract §10).
 //
-// A block takes a chunk of 1,024 rows by ticket, in list order: whoever waits, waits for chunks that others have already
-// taken. Ballots rank the rows within the chunk; decoupled look-back adds up what the node's earlier chunks send left.
+// A block takes a chunk of 1,024 rows by ticket, in list order: whoever waits, waits for chunks that others have
+// already taken. Ballots rank the rows within the chunk; decoupled look-back adds up what earlier chunks send left.
 // Left rows go to the front of the node's segment in order, right rows from its end backwards, so nothing has to be
 // counted beforehand. Reads one of the two row buffers and writes the other.
 //
@@ -25,7 +25,7 @@ constexpr u32 ROWS_A_THREAD = PARTITION_ROWS / GROW_BLOCK;
 constexpr u32 N_WARPS = GROW_BLOCK / WARP_SIZE;
 static_assert(ROWS_A_THREAD * N_WARPS == WARP_SIZE, "one warp scans the counts of a chunk");
 
-// ---- look-back ---------------------------------------------------------------------------------------------------------
+// ---- look-back ----------------------------------------------------------------------------------------------------
 
 constexpr u64 OF_CHUNK = 1;         // the word counts its own chunk's rows that go left
 constexpr u64 OF_ALL_BEFORE = 2;    // those of the node's earlier chunks as well
@@ -68,7 +68,7 @@ DYNO_DEVICE u32 look_back(const FitState& fit, u32 first, u32 number, u32 n_left
     return before;
 }
 
-// ---- a chunk -----------------------------------------------------------------------------------------------------------
+// ---- a chunk ------------------------------------------------------------------------------------------------------
 
 struct SharedChunk {
     u32 n_left[WARP_SIZE];  // of each warp's turn, then of all turns before it
@@ -123,7 +123,8 @@ DYNO_DEVICE void write_rows(const FitState& fit, const Node& node, const Partiti
     for (u32 turn = 0; turn < ROWS_A_THREAD; ++turn) {
         const u32 offset = item.chunk * PARTITION_ROWS + turn * GROW_BLOCK + thread();
         if (node.begin + offset >= node.end) continue;
-        const u32 n_left = chunk->before + chunk->n_left[turn * N_WARPS + warp()] + popcount(held.lefts[turn] & lanes_below());
+        const u32 n_before = chunk->before + chunk->n_left[turn * N_WARPS + warp()];
+        const u32 n_left = n_before + popcount(held.lefts[turn] & lanes_below());
         const bool left = held.lefts[turn] >> lane() & 1;
         const u32 place = left ? node.begin + n_left : node.end - 1 - (offset - n_left);
         fit.rows[to][place] = held.row[turn];

@@ -105,7 +105,7 @@ struct EvalPlane {
 };
 
 struct FitState {
-    // ---- the data ----------------------------------------------------------------------------------------------
+    // ---- the data --------------------------------------------------------------------------------------------------
     const void* tiles;         // bin of (row, feature) at ((feature / 16) * n_rows + row) * 16 + feature % 16
     const void* columns;       // the same at feature * n_rows + row
     const i32* value_bins;     // by feature; also the number of its missing bin
@@ -114,12 +114,12 @@ struct FitState {
     const float* label;
     const float* weight;       // null for none
     EvalPlane* evals;
-    // ---- rows --------------------------------------------------------------------------------------------------
+    // ---- rows ------------------------------------------------------------------------------------------------------
     float* margin;
     FloatPair* gradient;
     u32* rows[2];              // row numbers in node order
     QuantisedPair* pairs[2];   // their gradients
-    // ---- the tree ------------------------------------------------------------------------------------------------
+    // ---- the tree --------------------------------------------------------------------------------------------------
     u64* cells;                // int64 sums: slot, plane (g, h or the count, and the count where a rule needs it), bin
     Node* nodes;               // in order of creation
     FeatureSplit* feature_splits;  // built and derived node of a search, feature
@@ -149,7 +149,7 @@ struct FitState {
     u32 trees_held;
     u32 chunk_rows;            // rows of a build item at the most
     u32 direct_below;          // nodes of fewer rows are summed straight to global memory
-    // ---- parameters --------------------------------------------------------------------------------------------------
+    // ---- parameters ------------------------------------------------------------------------------------------------
     Regularisation reg;
     double learning_rate;
     i64 max_leaves;            // 0 is no limit, as for max_depth
@@ -158,7 +158,7 @@ struct FitState {
     i32 frequencies;           // weights multiply the quantised gradients
     i32 constant_hessian;
     float base_margin;
-    // ---- what changes ------------------------------------------------------------------------------------------------
+    // ---- what changes ----------------------------------------------------------------------------------------------
     i64 root_g;                // sums over all rows: 0 before quantise adds to them
     i64 root_h;
     double scale_g;            // what one unit of a sum is worth

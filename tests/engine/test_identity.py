@@ -1,14 +1,16 @@
-"""One model, bit for bit, whoever trains it: the NumPy oracle or the native backend at any number of threads.
+"""One model, bit for bit, whoever trains it: the NumPy oracle, the native backend at any number of threads, kernels.
 
 Nothing here has a tolerance. Where bits differ, docs/contract.md says which side is wrong.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -230,6 +232,16 @@ def test_neither_vector_code_nor_kept_histograms_change_a_bit(problem, instructi
     for tree, oracle in zip(grow_trees(native, train, problem.params), expected, strict=True):
         for name, array in oracle.arrays().items():
             assert getattr(tree, name).tobytes() == array.tobytes(), name
+
+
+@identity
+@given(problems(max_rows=200), st.integers(0, 2**32))
+def test_the_kernels_give_the_same_bytes_in_any_schedule(problem, seed):
+    native = fit(problem, "cpu")
+    with mock.patch.dict(os.environ, DYNO_SCHEDULE_SEED=str(seed)):
+        emulated = fit(problem, "emulated")
+    assert emulated.to_bytes() == native.to_bytes()
+    assert emulated.history == native.history
 
 
 @identity
