@@ -17,7 +17,13 @@ NEVER = 2**31 - 1
 TILE_ROWS = (1024, 2048, 4096, 8192, 16384, 32768)
 """Rows of one tile to choose from."""
 
-LEAST_SEGMENT = 256
+LARGEST_NODE = 2**22
+"""Rows on which tiles are compared at the most: more take longer and say the same."""
+
+LARGEST_DIRECT = 2**14
+"""Rows of the largest node that is tried without tiles, where a single block takes all of them."""
+
+LEAST_NODE = 256
 """Rows of the smallest node that is tried."""
 
 FLOOR_SAMPLES = 9
@@ -68,17 +74,15 @@ class Tuner:
 
     def tune(self, n_rows: int) -> Tuning:
         """The best tile for the root, then quarter the node for as long as that tile beats no tile."""
-        if n_rows < LEAST_SEGMENT:
+        if n_rows < LEAST_NODE:
             return Tuning(least_tiled=NEVER)
         self._floor = median(self._seconds(_direct(TILE_ROWS[0]), 1, 1) for _ in range(FLOOR_SAMPLES))
-        tiled = [Tuning(rows, 0) for rows in TILE_ROWS if rows <= max(2 * n_rows, TILE_ROWS[0])]
-        best = self._fastest([_direct(TILE_ROWS[0]), *tiled], n_rows)
-        if best.least_tiled == NEVER:
-            return best
-        least, segment = n_rows, n_rows // 4
-        while segment >= LEAST_SEGMENT and self._fastest([_direct(best.tile_rows), best], segment) is best:
-            least, segment = segment, segment // 4
-        return Tuning(best.tile_rows, least)
+        tiled = self._fastest([Tuning(rows, 0) for rows in TILE_ROWS], min(n_rows, LARGEST_NODE))
+        node = min(n_rows, LARGEST_DIRECT)
+        least = node + 1
+        while node >= LEAST_NODE and self._fastest([_direct(tiled.tile_rows), tiled], node) is tiled:
+            least, node = node, node // 4
+        return Tuning(tiled.tile_rows, least)
 
     def _fastest(self, candidates: Sequence[Tuning], rows: int) -> Tuning:
         """The first of those with the smallest median; candidates take turns."""

@@ -85,6 +85,7 @@ const Field fields[] = {
     FIELD(FitState, n_planned),
     FIELD(FitState, n_partition_items),
     FIELD(FitState, partition_ticket),
+    FIELD(Node, end),
     FIELD(FinishedNode, gain),
     FIELD(FinishedNode, cover),
     FIELD(FinishedNode, count),

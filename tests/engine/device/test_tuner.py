@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine.device.tuner import FLOORS_PER_SAMPLE, LEAST_SEGMENT, NEVER, Tuner, Tuning
+from engine.device.tuner import FLOORS_PER_SAMPLE, LARGEST_DIRECT, LEAST_NODE, NEVER, Tuner, Tuning
 from engine.device.tuning_store import TuningStore, tune_directory
 
 FLOOR = 30e-6
@@ -49,13 +49,14 @@ def priced(best_tile, crossing):
 
 
 @pytest.mark.parametrize("best_tile", [1024, 4096, 32768])
-@pytest.mark.parametrize(("crossing", "least"), [(100, 256), (2000, 4096), (60000, 65536)])
+@pytest.mark.parametrize(("crossing", "least"), [(100, 256), (500, 1024), (3000, 4096)])
 def test_the_fastest_tile_and_the_smallest_node_that_still_tiles(best_tile, crossing, least):
     assert Bench(priced(best_tile, crossing)).tune(2**20) == Tuning(best_tile, least)
 
 
-def test_where_tiles_never_pay_no_node_tiles():
-    assert Bench(priced(4096, 2**22)).tune(2**20).least_tiled == NEVER
+@pytest.mark.parametrize("n_rows", [1000, LARGEST_DIRECT, 2**20])
+def test_nodes_that_are_cheaper_without_tiles_go_without(n_rows):
+    assert Bench(priced(4096, 2**22)).tune(n_rows).least_tiled == min(n_rows, LARGEST_DIRECT) + 1
 
 
 def test_a_sample_is_never_one_build_and_covers_sixteen_waits():
@@ -75,7 +76,7 @@ def test_one_slow_sample_changes_nothing_whenever_it_comes():
 
 def test_few_rows_are_not_measured():
     bench = Bench(priced(4096, 0))
-    assert bench.tune(LEAST_SEGMENT - 1).least_tiled == NEVER
+    assert bench.tune(LEAST_NODE - 1).least_tiled == NEVER
     assert bench.now == 0.0
 
 
