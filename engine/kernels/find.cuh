@@ -26,17 +26,6 @@ DYNO_FN Candidate no_split() { return {0.0, -1, -1, 0}; }
 
 // ---- one candidate ------------------------------------------------------------------------------------------------
 
-// What a node's candidates are measured against.
-struct Measured {
-    Sums own;
-    double own_score;
-};
-
-template <Layout layout>
-DYNO_FN Measured measured(const Node& node) {
-    return {sums_of<layout>(node), node.own_score};
-}
-
 // The two children's scores; negative where the split is not feasible.
 DYNO_FN double score_split(const FitState& fit, const Sums& left, const Sums& own) {
     const Sums right = own - left;
@@ -54,19 +43,20 @@ struct Best {
     i64 left_h;
 };
 
-DYNO_FN void consider(const FitState& fit, const Measured& node, const Sums& left, i32 bin, i32 missing_left,
-                      Best& best) {
-    const double both = score_split(fit, left, node.own);
+template <Layout layout>
+DYNO_FN void consider(const FitState& fit, const Node& node, const Sums& left, i32 bin, i32 missing_left, Best& best) {
+    const double both = score_split(fit, left, sums_of<layout>(node));
     if (both < 0.0) return;
     const Candidate split = {split_gain(both, 0.0, node.own_score, fit.reg.gamma), 0, bin, missing_left};
     if (is_valid_gain(split.gain) && is_better(split, best.split)) best = {split, left.g, left.h};
 }
 
 // Both directions of one bin; without missing rows they are the same split, and missing left wins the tie.
-DYNO_FN void consider_bin(const FitState& fit, const Measured& node, const Sums& prefix, const Sums& missing, i32 bin,
+template <Layout layout>
+DYNO_FN void consider_bin(const FitState& fit, const Node& node, const Sums& prefix, const Sums& missing, i32 bin,
                           Best& best) {
-    consider(fit, node, prefix + missing, bin, 1, best);
-    if (missing.h > 0) consider(fit, node, prefix, bin, 0, best);
+    consider<layout>(fit, node, prefix + missing, bin, 1, best);
+    if (missing.h > 0) consider<layout>(fit, node, prefix, bin, 0, best);
 }
 
 // ---- one feature --------------------------------------------------------------------------------------------------
@@ -82,11 +72,11 @@ DYNO_DEVICE Candidate best_of_warp(Candidate best) {
 }
 
 // The lane that found the warp's best split writes it; bins are dealt to lanes in turn.
-DYNO_DEVICE void write_best(const Measured& node, bool has_missing, const Best& own, FeatureSplit* to) {
+DYNO_DEVICE void write_best(const Node& node, bool has_missing, const Best& own, FeatureSplit* to) {
     const Candidate best = best_of_warp(own.split);
     const u32 owner = best.gain > 0.0 ? static_cast<u32>(best.bin) % WARP_SIZE : 0;
     if (lane() != owner) return;
-    const i32 missing_left = has_missing ? best.missing_left : unseen_goes_left(own.left_h, node.own.h - own.left_h);
+    const i32 missing_left = has_missing ? best.missing_left : unseen_goes_left(own.left_h, node.h - own.left_h);
     *to = {best.gain, own.left_g, own.left_h, best.bin, missing_left};
 }
 
@@ -98,15 +88,15 @@ template <Layout layout>
 DYNO_DEVICE void find_feature(const FitState& fit, u32 number, u32 feature) {
     const Search search = fit.searches[number];
     const SearchCells cells = open_cells<layout>(fit, search, feature);
-    const Measured built = measured<layout>(fit.nodes[search.built]);
-    const Measured derived = measured<layout>(fit.nodes[cells.derived ? search.derived : search.built]);
+    const Node& built = fit.nodes[search.built];
+    const Node& derived = fit.nodes[cells.derived ? search.derived : search.built];
     Best best_built = {no_split(), 0, 0}, best_derived = best_built;
-    const bool keep = is_kept(fit, fit.nodes[search.built]);
+    const bool keep = is_kept(fit, built);
     scan_cells<layout>(cells, fit.n_bins, keep, [&](u32 at, const Sums& built_prefix, const Sums& derived_prefix) {
         const i32 bin = static_cast<i32>(at);
         if (at >= cells.missing) return;
-        consider_bin(fit, built, built_prefix, cells.built_missing, bin, best_built);
-        if (cells.derived) consider_bin(fit, derived, derived_prefix, cells.derived_missing, bin, best_derived);
+        consider_bin<layout>(fit, built, built_prefix, cells.built_missing, bin, best_built);
+        if (cells.derived) consider_bin<layout>(fit, derived, derived_prefix, cells.derived_missing, bin, best_derived);
     });
     FeatureSplit* to = fit.feature_splits + static_cast<i64>(2 * number) * fit.n_features + feature;
     write_best(built, cells.built_missing.h > 0, best_built, to);

@@ -33,14 +33,11 @@ DYNO_DEVICE SearchCells open_cells(const FitState& fit, const Search& search, u3
     cells.missing = static_cast<u32>(fit.value_bins[feature]);
     cells.built = cells_of(fit, fit.nodes[search.built].slot, first);
     cells.derived = search.derived < 0 ? nullptr : cells_of(fit, fit.nodes[search.derived].slot, first);
-    // One lane reads, so that the others know the cells before any of them writes.
-    Sums built = {0, 0, 0}, whole = {0, 0, 0};
-    if (lane() == 0) {
-        built = load_cell<layout>(cells.built + cells.missing, fit.n_bins);
-        if (cells.derived) whole = load_cell<layout>(cells.derived + cells.missing, fit.n_bins);
-    }
-    cells.built_missing = shuffle_sums(built, 0);
-    cells.derived_missing = shuffle_sums(whole, 0) - cells.built_missing;
+    cells.built_missing = load_cell<layout>(cells.built + cells.missing, fit.n_bins);
+    cells.derived_missing = {0, 0, 0};
+    if (cells.derived)
+        cells.derived_missing = load_cell<layout>(cells.derived + cells.missing, fit.n_bins) - cells.built_missing;
+    sync_warp(WHOLE_WARP);  // all have read before one of them writes
     return cells;
 }
 
