@@ -23,7 +23,7 @@ class Dataset:
 
     Parameters
     ----------
-    X : ndarray, pandas.DataFrame, pyarrow.Table or polars.DataFrame, shape (n_rows, n_features)
+    X : ndarray, pandas.DataFrame, pyarrow.Table, polars.DataFrame or DLPack array, shape (n_rows, n_features)
         Floats, integers up to 2^53, booleans; NaN and null are missing. Floating-point NumPy input is not copied:
         do not change it while the data set lives.
     y : array-like, shape (n_rows,), optional
