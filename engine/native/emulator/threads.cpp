@@ -7,11 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -26,7 +26,7 @@ constinit thread_local Running running;
 
 namespace {
 
-constexpr u32 kMasks = 64;  // different ones that the lanes of one warp may meet under
+constexpr u32 kMasks = 32;  // different ones that the lanes of one warp may meet under
 
 void sleep_while(const std::atomic<u32>& word, u32 value) {
     syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
@@ -110,6 +110,8 @@ struct Resident {
     explicit Resident(const Order& order)
         : n_lanes(order.block), warps((order.block + 31) / 32), shared(order.shared_bytes, "shared memory") {}
 
+    bool fits(const Order& order) const { return n_lanes == order.block && shared.size() == order.shared_bytes; }
+
     u32 n_lanes;
     Meeting barrier;
     std::vector<Warp> warps;
@@ -155,51 +157,93 @@ void refuse_alignment(u32, u32, Site site) { die(site, "shared memory at an offs
 
 // ---- a launch -------------------------------------------------------------------------------------------------------
 
+// The threads wait from launch to launch: under the sanitizer one takes a millisecond to make.
 struct Machine::Parts {
     Draws draws;
     u32 n_processors;
+    std::vector<std::thread> threads;
+    std::vector<std::unique_ptr<Resident>> residents;
+    std::atomic<u32> launches{0};
+    std::atomic<u32> n_busy{0};
+    // What the threads read once `launches` has risen:
+    Order order{};
+    u64 poison = 0;
+    bool is_over = false;
+
+    Parts(u64 seed, u32 n_processors) : draws(seed), n_processors(n_processors) {}
+
+    ~Parts() {
+        is_over = true;
+        begin_launch();
+        for (std::thread& thread : threads) thread.join();
+    }
+
+    void begin_launch() {
+        n_busy.store(static_cast<u32>(threads.size()), std::memory_order_relaxed);
+        launches.fetch_add(1, std::memory_order_release);
+        wake_all(launches);
+    }
+
+    void set_up();
+    void live(u32 number, u32 launches_before);
+    void serve(u32 number);
 };
 
-namespace {
+void Machine::Parts::set_up() {
+    const u32 n_residents = std::min(order.grid, n_processors);
+    if (!residents.empty() && !residents[0]->fits(order)) residents.clear();
+    while (residents.size() < n_residents) residents.push_back(std::make_unique<Resident>(order));
+    residents.resize(n_residents);
+    const u32 before = launches.load(std::memory_order_relaxed);
+    for (auto number = static_cast<u32>(threads.size()); number < n_residents * order.block; ++number)
+        threads.emplace_back([this, number, before] { live(number, before); });
+}
 
-// The life of one lane, in blocks first_block, first_block + n_residents, ... Dealt out rather than fetched, so that
-// neighbours are on different threads even if one team is done before the other begins.
-void serve(const Order& order, Resident& resident, u32 thread, u32 first_block, u32 n_residents, u64 poison) {
+void Machine::Parts::live(u32 number, u32 launches_before) {
     const FloatingPointMode mode;
+    for (u32 seen = launches_before;; ++seen) {
+        while (launches.load(std::memory_order_acquire) == seen) sleep_while(launches, seen);
+        if (is_over) return;
+        if (number < residents.size() * order.block) serve(number);
+        if (n_busy.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_all(n_busy);
+    }
+}
+
+// Lane `number` of all residents, in every block that its resident is dealt. Dealt rather than fetched, so that
+// neighbouring blocks are on different threads even if one resident is done before the other begins.
+void Machine::Parts::serve(u32 number) {
+    const u32 first_block = number / order.block;
+    Resident& resident = *residents[first_block];
     ThreadLane lane;
-    lane.thread = thread;
+    lane.thread = number % order.block;
     lane.block_size = order.block;
     lane.grid_size = order.grid;
     lane.shared = reinterpret_cast<unsigned char*>(resident.shared.data());
     lane.shared_bytes = order.shared_bytes;
     lane.resident = &resident;
     running.lane = &lane;
-    for (lane.block = first_block; lane.block < order.grid; lane.block += n_residents) {
-        if (thread == 0) resident.shared.poison(poison);
+    for (lane.block = first_block; lane.block < order.grid; lane.block += static_cast<u32>(residents.size())) {
+        if (lane.thread == 0) resident.shared.poison(poison);
         resident.barrier.attend<true>(order.block, nobody);
         order.kernel->run(order.state);
         resident.barrier.attend<true>(order.block, nobody);
     }
 }
 
-}  // namespace
-
-Machine::Machine(u64 seed, u32 n_processors) : parts_(new Parts{Draws(seed), n_processors}) {}
+Machine::Machine(u64 seed, u32 n_processors) : parts_(std::make_unique<Parts>(seed, n_processors)) {}
 Machine::~Machine() = default;
 
 Tally Machine::run(const Order& order) {
-    const u32 n_residents = order.grid < parts_->n_processors ? order.grid : parts_->n_processors;
-    std::vector<std::unique_ptr<Resident>> residents;
-    std::vector<std::thread> threads;
-    const u64 poison = parts_->draws.next();
-    for (u32 r = 0; r < n_residents; ++r) residents.push_back(std::make_unique<Resident>(order));
-    for (u32 r = 0; r < n_residents; ++r)
-        for (u32 thread = 0; thread < order.block; ++thread)
-            threads.emplace_back([&order, &resident = *residents[r], thread, r, n_residents, poison] {
-                serve(order, resident, thread, r, n_residents, poison);
-            });
-    for (std::thread& thread : threads) thread.join();
-    for (auto& resident : residents) resident->shared.check();
+    parts_->order = order;
+    parts_->poison = parts_->draws.next();
+    parts_->set_up();
+    parts_->begin_launch();
+    for (;;) {
+        const u32 n_busy = parts_->n_busy.load(std::memory_order_acquire);
+        if (n_busy == 0) break;
+        sleep_while(parts_->n_busy, n_busy);
+    }
+    for (auto& resident : parts_->residents) resident->shared.check();
     return {};
 }
 
