@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.backends.device_plane import ingest_bytes, plane_bytes
 from engine.backends.raw_chunks import widest
-from engine.backends.resident_state import FitShape, fit_bytes
+from engine.backends.resident_shape import FitShape, fit_bytes
 from engine.cuts import NARROW_BINS
 from engine.dataset import Dataset
 from engine.device.memory import explain, readable

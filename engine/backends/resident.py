@@ -13,17 +13,9 @@ import numpy as np
 
 from engine.backends import Choice
 from engine.backends.device_plane import DevicePlane
-from engine.backends.resident_state import (
-    BUFFERS,
-    EVAL_PLANE,
-    FINISHED_NODE,
-    FIT_STATE,
-    PAIRED,
-    POLLED_ROUNDS,
-    FitShape,
-    eval_offsets,
-    fit_bytes,
-)
+from engine.backends.resident_launches import FitLaunches
+from engine.backends.resident_shape import FitShape, eval_offsets, fit_bytes
+from engine.backends.resident_state import BUFFERS, EVAL_PLANE, FINISHED_NODE, FIT_STATE, PAIRED, WARP
 from engine.backends.resident_trees import breadth_first
 from engine.backends.resident_tuning import tuned
 from engine.device import Buffer, Device, Launch
@@ -37,13 +29,9 @@ from engine.tree import Tree
 if TYPE_CHECKING:
     from engine.dataset import Dataset
 
-BLOCK = 256
-BUILD_BLOCK = 512
-LIST_SHARED = 1024
-"""Launch bounds and shared bytes of the kernels, by their headers."""
+POLLED_ROUNDS = 256
+"""Where the limits allow more rounds than this, the host asks now and then whether the tree is finished."""
 
-BUILD_BLOCKS_PER_PROCESSOR = 4
-BLOCKS_PER_PROCESSOR = 8
 ROUNDS_BETWEEN_POLLS = 8
 LARGEST_FREQUENCY = 7
 
@@ -70,6 +58,8 @@ class ResidentBackend:
 
     def ingest(self, dataset: Dataset) -> DevicePlane:
         """Bin the data set with its own cuts. The plane takes the device over."""
+        if self._buffers:
+            raise SessionError("a fit is under way on this backend's device: ingest comes before, or open another one")
         device = self._opened()
         with device.ledger.during("ingest"):
             plane = DevicePlane.ingest(device, dataset)
@@ -92,7 +82,8 @@ class ResidentBackend:
         weight = None if weight is None or (weight == 1).all() else weight
         eval_rows = tuple(other.n_rows for other in eval_planes)
         shape = FitShape(params, plane.n_rows, plane.value_bins, weight is not None, eval_rows)
-        self._group_width = shape.group_width(device.shared_limit)
+        width = shape.group_width(device.shared_limit)
+        self._launches = FitLaunches(shape, plane.wide, width, device.n_processors)
         self._shape, self._planes = shape, (plane, *eval_planes)
         with device.ledger.during("begin"):
             self._buffers = allocate(device, fit_bytes(shape))
@@ -104,7 +95,7 @@ class ResidentBackend:
         """How this device builds such histograms best, measured or remembered; without a clock it stays as it is."""
         self._check_begun()
         device, shape = self._device, self._shape
-        if device.clock is None or not shape.rounds or shape.most_leaves() < 2:
+        if device.clock is None or not shape.rounds or shape.most_leaves < 2:
             return
         with device.ledger.during("tune"):
             self.begin_tree(0)
@@ -126,57 +117,27 @@ class ResidentBackend:
         self._check_begun()
         if self._n_waiting == self._shape.trees_held:
             self._fetch_trees()
-        by_row = self._grid(self._shape.n_rows)
-        self._enqueue("gradients", f"differentiate_{self._shape.params.objective}", by_row, shared=32)
-        self._enqueue("gradients", "quantise_rows", by_row, shared=64)
-        self._enqueue("gradients", "open_root", 1, shared=LIST_SHARED)
+        self._enqueue("gradients", self._launches.gradients())
 
     def build_histograms(self) -> None:
         """Histograms of the nodes on the build lists: of two siblings, the smaller."""
-        shape, width = self._shape, "u16" if self._planes[0].wide else "u8"
-        slot_parts = shape.n_slots * -(-shape.n_bins // 1024)
-        n_tiles = -(-len(shape.value_bins) // 16)
-        n_groups = -(-len(shape.value_bins) // self._group_width)
-        self._enqueue("histogram", "clear_cells", self._blocks(slot_parts))
-        self._enqueue(
-            "histogram",
-            f"build_tile_{width}_{shape.layout}",
-            self._blocks(n_groups * (shape.n_rows // 512 + shape.n_slots), BUILD_BLOCKS_PER_PROCESSOR),
-            BUILD_BLOCK,
-            shape.shared_bytes(self._group_width),
-        )
-        self._enqueue("histogram", f"build_direct_{width}_{shape.layout}", self._blocks(n_tiles * shape.n_slots))
+        self._enqueue("histogram", self._launches.histogram())
 
     def find_splits(self, choice: Choice) -> None:
         """The best split of each searched node, or the scores of the level's common cuts."""
-        shape = self._shape
-        by_feature = self._grid(32 * len(shape.value_bins) * max(1, shape.n_slots // 2))
-        if shape.kind == "common":
-            self._enqueue("find", f"scan_level_{shape.layout}", by_feature)
-            self._enqueue("find", f"score_level_{shape.layout}", self._grid(shape.n_bins))
-        else:
-            self._enqueue("find", f"find_{shape.layout}", by_feature)
-            self._enqueue("find", "reduce", self._blocks(shape.n_slots + 1), shared=LIST_SHARED)
+        self._enqueue("find", self._launches.find())
 
     def plan(self, choice: Choice) -> None:
         """Choose what splits now; only the device knows what."""
-        kind = self._shape.kind
-        kernel = f"choose_common_{self._shape.layout}" if kind == "common" else f"choose_{kind}"
-        self._enqueue("plan", kernel, 1, shared=LIST_SHARED)
+        self._enqueue("plan", self._launches.plan())
 
     def partition(self) -> None:
         """Move the rows of the planned nodes to their children, and open these."""
-        width = "u16" if self._planes[0].wide else "u8"
-        chunks = self._shape.n_rows // 1024 + (self._shape.most_nodes + 1) // 2
-        self._enqueue("partition", f"partition_{width}", self._blocks(chunks), shared=256)
-        self._enqueue("partition", f"open_{self._shape.kind}", 1, shared=LIST_SHARED)
+        self._enqueue("partition", self._launches.partition())
 
     def end_tree(self) -> None:
         """Close the open nodes, add leaf values to eval rows, keep the tree; training rows get theirs with the next."""
-        self._enqueue("leaves", "close_best" if self._shape.kind == "best" else "close", 1, shared=LIST_SHARED)
-        if self._shape.eval_rows:
-            width = "u16" if self._planes[0].wide else "u8"
-            self._enqueue("leaves", f"route_{width}", self._grid(max(self._shape.eval_rows)))
+        self._enqueue("leaves", self._launches.leaves())
         self._run_tree()
         self._n_waiting += 1
 
@@ -217,7 +178,7 @@ class ResidentBackend:
 
     def _upload(self, label: np.ndarray, weight: np.ndarray | None) -> None:
         shape, upload = self._shape, self._device.upload
-        feature_of = np.repeat(np.arange(len(shape.value_bins), dtype=np.int32), np.diff(shape.first_bin) // 32)
+        feature_of = np.repeat(np.arange(len(shape.value_bins), dtype=np.int32), np.diff(shape.first_bin) // WARP)
         upload(self._buffers["value_bins"], np.ascontiguousarray(shape.value_bins, np.int32))
         upload(self._buffers["first_bin"], shape.first_bin)
         upload(self._buffers["feature_of"], feature_of)
@@ -245,13 +206,13 @@ class ResidentBackend:
             state["frequencies"] = ((weight <= LARGEST_FREQUENCY) & (weight == np.rint(weight))).all()
         fields = {
             "n_rows": shape.n_rows,
-            "slot_cells": self._buffers["cells"].nbytes // (8 * shape.n_slots),
+            "slot_cells": shape.slot_cells,
             "n_features": len(shape.value_bins),
             "n_evals": len(shape.eval_rows),
             "n_bins": shape.n_bins,
-            "group_width": self._group_width,
-            "n_groups": -(-len(shape.value_bins) // self._group_width),
-            "n_build_blocks": BUILD_BLOCKS_PER_PROCESSOR * self._device.n_processors,
+            "group_width": self._launches.group_width,
+            "n_groups": self._launches.n_groups,
+            "n_build_blocks": self._launches.n_build_blocks,
             "most_nodes": shape.most_nodes,
             "trees_held": shape.trees_held,
             "learning_rate": params.learning_rate,
@@ -271,7 +232,8 @@ class ResidentBackend:
         """The state before the first tree, whatever has happened since."""
         self._first_state["chunk_rows"], self._first_state["direct_below"] = tuning.tile_rows, tuning.least_tiled
         self._device.upload(self._buffers["state"], self._first_state)
-        self._launch(Launch("start_rows", self._grid(self._shape.n_rows), BLOCK))
+        for launch in self._launches.start():
+            self._device.launch(launch, self._buffers["state"])
 
     def _set_addresses(self, state: np.ndarray) -> None:
         plane = self._planes[0]
@@ -292,10 +254,10 @@ class ResidentBackend:
         with self._device.ledger.during("plan"):
             return bool(self._device.download(self._buffers["state"], np.uint32, (1,), offset)[0])
 
-    def _enqueue(self, phase: str, kernel: str, grid: int, block: int = BLOCK, shared: int = 0) -> None:
+    def _enqueue(self, phase: str, launches: Sequence[Launch]) -> None:
         self._check_begun()
-        self._device.ledger.homes[kernel] = phase
-        self._tree_launches.append(Launch(kernel, grid, block, shared))
+        self._device.ledger.homes.update(dict.fromkeys((launch.kernel for launch in launches), phase))
+        self._tree_launches += launches
 
     def _take_launches(self) -> tuple[Launch, ...]:
         launches = tuple(self._tree_launches)
@@ -309,15 +271,6 @@ class ResidentBackend:
             if launches not in self._recorded:
                 self._recorded[launches] = self._device.record(launches, self._buffers["state"])
             self._device.replay(self._recorded[launches])
-
-    def _launch(self, launch: Launch) -> None:
-        self._device.launch(launch, self._buffers["state"])
-
-    def _grid(self, n_threads: int) -> int:
-        return self._blocks(-(-n_threads // BLOCK))
-
-    def _blocks(self, most_useful: int, per_processor: int = BLOCKS_PER_PROCESSOR) -> int:
-        return max(1, min(most_useful, per_processor * self._device.n_processors))
 
     # ---- trees -------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.backends.resident_state import FIT_STATE, FitShape
+from engine.backends.resident_shape import FitShape
+from engine.backends.resident_state import FIT_STATE
 from engine.device import Buffer, Device, Launch
 from engine.device.tuner import Tuner, Tuning
 from engine.device.tuning_store import TuningStore, tune_directory

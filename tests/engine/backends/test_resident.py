@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import engine
-from engine.backends import open_backend, resident_state
+from engine.backends import open_backend, resident_shape, resident_state
 from engine.backends.resident import ResidentBackend
-from engine.backends.resident_state import FINISHED_NODE, FIT_STATE, FitShape, fit_bytes
+from engine.backends.resident_shape import FitShape, fit_bytes
+from engine.backends.resident_state import FINISHED_NODE, FIT_STATE
 from engine.backends.resident_trees import breadth_first
 from engine.device.emulated import EmulatedDevice, load_library
 from engine.device.tuner import NEVER, Tuning
@@ -165,7 +166,7 @@ def test_more_than_a_tile_of_features():
 
 @pytest.mark.parametrize("nodes_per_leaf", [2, 3])
 def test_waves_look_ahead_only_as_far_as_there_is_room(monkeypatch, nodes_per_leaf):
-    monkeypatch.setattr(resident_state, "NODES_PER_LEAF", nodes_per_leaf)
+    monkeypatch.setattr(resident_shape, "NODES_PER_LEAF", nodes_per_leaf)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     train = engine.Dataset(X, np.exp(3 * X[:, 0]) + rng.normal(size=400))
@@ -193,7 +194,7 @@ def test_limits_that_bound_nothing_are_polled_for(monkeypatch):
 
 def test_trees_come_home_in_parts_where_there_is_no_room_for_all(monkeypatch):
     train, params = make_data(50), {"max_depth": 2, "n_estimators": 5}
-    monkeypatch.setattr(resident_state, "TREES_BYTES", 2 * 7 * FINISHED_NODE.itemsize)
+    monkeypatch.setattr(resident_shape, "TREES_BYTES", 2 * 7 * FINISHED_NODE.itemsize)
     assert FitShape(parse_params(params), 50, train.cuts.value_bins).trees_held == 2
     assert_same(grow(emulated(), train, params), grow(open_backend("cpu"), train, params))
 
