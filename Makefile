@@ -5,7 +5,9 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 SOURCES = pyproject.toml CMakeLists.txt $(wildcard engine/native/* engine/kernels/*)
 
-.PHONY: ladder test setup lint clean
+CUDA ?= cuda12
+
+.PHONY: ladder test gpu-check setup lint clean
 
 ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, CatBoost, bonsai; then the standings
 	$(BIN)/dyno ladder run flights
@@ -13,6 +15,10 @@ ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, 
 
 test: setup lint  ## the whole suite; prints what took longest
 	$(BIN)/python -m pytest -n 2 --durations=15
+
+gpu-check: setup  ## on a machine with an NVIDIA GPU: the kernels' bits against the CPU's (CUDA=cuda13 for newer drivers)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[$(CUDA)]"
+	$(BIN)/python -m pytest tests/gpu/check_cuda_device.py
 
 lint: setup
 	$(BIN)/ruff check .
