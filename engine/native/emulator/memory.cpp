@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned char kGuardByte = 0xa5;
 
 // The offset of the first byte that is no longer a guard's, or `size`.
-std::size_t first_written(const std::byte* guard, std::size_t size) {
+[[maybe_unused]] std::size_t first_written(const std::byte* guard, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i)
         if (guard[i] != std::byte{kGuardByte}) return i;
     return size;

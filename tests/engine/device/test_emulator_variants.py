@@ -15,7 +15,8 @@ VARIANTS = {
     "thread": ("threads", "-fsanitize=thread", "libtsan.so"),
     "ucontext": ("fibers", "-DDYNO_UCONTEXT", None),
 }
-BUILD = Path(__file__).parents[3] / "engine/native/emulator/build"
+TESTS = Path(__file__).parents[1]
+BUILD = TESTS.parents[1] / "engine/native/emulator/build"
 
 PROGRAM = """
 import sys
@@ -39,7 +40,7 @@ print("sum", device.download(buffers[1], np.uint32, arrays[1].shape).sum())
 
 @pytest.fixture(scope="session")
 def run_on(tmp_path_factory):
-    """Runs one self-test kernel on a variant; each is built once for all workers."""
+    """Runs Python with a variant as the emulator; each is built once for all workers."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -61,7 +62,7 @@ def run_on(tmp_path_factory):
             "TSAN_OPTIONS": "history_size=0 exitcode=66",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
+        command = [sys.executable, *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
         return done.returncode, done.stdout + done.stderr
 
@@ -88,7 +89,7 @@ def library_path(name):
 )
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_is_right_is_let_pass(run_on, variant, arguments):
-    code, text = run_on(variant, *arguments)
+    code, text = run_on(variant, "-c", PROGRAM, *arguments)
     assert code == 0, text
 
 
@@ -100,7 +101,7 @@ def test_what_is_right_is_let_pass(run_on, variant, arguments):
     ],
 )
 def test_address_sanitizer_stops_at_the_line(run_on, arguments, line):
-    code, text = run_on("address", *arguments)
+    code, text = run_on("address", "-c", PROGRAM, *arguments)
     assert code != 0
     assert "use-after-poison" in text
     source = (BUILD.parent / "self_test.cpp").read_text().splitlines()
@@ -118,6 +119,17 @@ def test_address_sanitizer_stops_at_the_line(run_on, arguments, line):
     ],
 )
 def test_thread_sanitizer_sees_what_is_not_ordered(run_on, arguments):
-    code, text = run_on("thread", *arguments)
+    code, text = run_on("thread", "-c", PROGRAM, *arguments)
     assert code == 66, text
     assert "data race" in text
+
+
+def test_the_kernels_suites_pass_under_address_sanitizer(run_on):
+    """But for the two hundred schedules, which take most of the time and read the same addresses."""
+    suites = [
+        TESTS / "backends/test_resident.py",
+        *(TESTS / f"kernels/test_{of}.py" for of in ("rows", "binning", "predict")),
+    ]
+    options = ["-q", "-k", "not two_hundred", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    code, text = run_on("address", "-m", "pytest", *options, *suites)
+    assert code == 0, text[-4000:]
