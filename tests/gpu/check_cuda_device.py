@@ -1,4 +1,4 @@
-"""What only a GPU can show: run by `make gpu-check`, on a machine that has one. Its name keeps it out of `make test`."""
+"""What only a GPU can show: run by `make gpu-check` on a machine that has one. Its name keeps it out of `make test`."""
 
 import numpy as np
 import pytest
