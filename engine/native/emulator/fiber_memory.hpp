@@ -17,9 +17,7 @@ constexpr i32 ATOMIC_WEIGHT = 1;
 constexpr i32 FLAG_WEIGHT = 16;  // flags are few, and their order is what goes wrong
 
 inline void note_atomic(const void* address, bool changed) {
-    const Lane& lane = *running.lane;
-    const u64 offset = static_cast<u64>(static_cast<const unsigned char*>(address) - lane.shared);
-    (offset < lane.shared_bytes ? running.tally.shared_atomics : running.tally.global_atomics) += 1;
+    (is_shared(address) ? running.tally.shared_atomics : running.tally.global_atomics) += 1;
     if (changed) running.idle_pauses = 0;
 }
 

@@ -312,11 +312,7 @@ u64 meet_warp(Kind kind, u32 mask, u64 value, u32 argument, Site site) {
     return running_fiber().scheduler->meet_warp(running_fiber(), kind, mask, value, argument, site);
 }
 
-void refuse_alignment(u32 offset, u32 alignment, Site site) {
-    const std::string message = "shared memory at offset " + std::to_string(offset) + " is not aligned to " +
-                                std::to_string(alignment) + " bytes";
-    running_fiber().scheduler->fail_at(running_fiber(), site, message);
-}
+void refuse(Site site, const char* message) { running_fiber().scheduler->fail_at(running_fiber(), site, message); }
 
 struct Machine::Parts : Scheduler {
     using Scheduler::Scheduler;

@@ -36,7 +36,7 @@ enum class Kind : u32 { sync, shuffle, shuffle_up, shuffle_down, shuffle_xor, ba
 void meet_block(Site site);
 u64 meet_warp(Kind kind, u32 mask, u64 value, u32 argument, Site site);
 void give_way(Site site);
-[[noreturn]] void refuse_alignment(u32 offset, u32 alignment, Site site);
+[[noreturn]] void refuse(Site site, const char* message);
 
 template <class T>
 T exchange(Kind kind, u32 mask, T value, u32 argument, Site site) {
@@ -59,7 +59,7 @@ inline u32 grid_size() { return emulator::running.lane->grid_size; }
 
 template <class T>
 T* shared(u32 offset, emulator::Site site = emulator::Site::caller()) {
-    if (offset % alignof(T) != 0) emulator::refuse_alignment(offset, alignof(T), site);
+    if (offset % alignof(T) != 0) emulator::refuse(site, "shared memory at an offset that its type is not aligned to");
     return reinterpret_cast<T*>(emulator::running.lane->shared + offset);
 }
 
@@ -104,11 +104,12 @@ inline u32 atomic_add(u32* address, u32 value) {
 inline i32 atomic_add(i32* address, i32 value) {
     return static_cast<i32>(atomic_add(reinterpret_cast<u32*>(address), static_cast<u32>(value)));
 }
-inline u64 atomic_add(u64* address, u64 value) {
+inline u64 atomic_add(u64* address, u64 value, emulator::Site site = emulator::Site::caller()) {
+    if (emulator::is_shared(address)) emulator::refuse(site, "a 64-bit atomic on shared memory");
     return emulator::change(address, [&](u64 before) { return before + value; });
 }
-inline i64 atomic_add(i64* address, i64 value) {
-    return static_cast<i64>(atomic_add(reinterpret_cast<u64*>(address), static_cast<u64>(value)));
+inline i64 atomic_add(i64* address, i64 value, emulator::Site site = emulator::Site::caller()) {
+    return static_cast<i64>(atomic_add(reinterpret_cast<u64*>(address), static_cast<u64>(value), site));
 }
 inline u32 atomic_max(u32* address, u32 value) {
     return emulator::change(address, [&](u32 before) { return before < value ? value : before; });
@@ -124,6 +125,12 @@ inline void store_release(u32* address, u32 value) { emulator::store_release(add
 inline void store_release(u64* address, u64 value) { emulator::store_release(address, value); }
 
 inline void pause(emulator::Site site = emulator::Site::caller()) { emulator::give_way(site); }
+
+template <class T>
+struct Global {
+    T* address;
+    operator T*() const { return address; }
+};
 
 inline u32 popcount(u32 bits) { return static_cast<u32>(__builtin_popcount(bits)); }
 inline u32 lowest_bit(u32 bits) { return static_cast<u32>(__builtin_ctz(bits)); }

@@ -216,6 +216,12 @@ DYNO_KERNEL(self_test_writes_past_shared, SelfTest, 1024) { shared<u32>(0)[block
 
 DYNO_KERNEL(self_test_misaligned, SelfTest, 1024) { *shared<u64>(4) = 1; }
 
+DYNO_KERNEL(self_test_wide_atomic_on_shared, SelfTest, 1024) { atomic_add(shared<u64>(0), u64{1}); }
+
+DYNO_KERNEL(self_test_reads_across_words, SelfTest, 1024) {
+    *state->wide = *reinterpret_cast<const u64*>(state->input + 1);
+}
+
 DYNO_KERNEL(self_test_reads_unwritten, SelfTest, 1024) {
     state->output[global_thread()] = shared<u32>(0)[thread()] ^ state->input[global_thread()];
 }

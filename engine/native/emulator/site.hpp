@@ -44,4 +44,9 @@ struct Running {
 
 extern constinit thread_local Running running __attribute__((tls_model("initial-exec")));
 
+inline bool is_shared(const void* address) {
+    const Lane& lane = *running.lane;
+    return static_cast<u64>(static_cast<const unsigned char*>(address) - lane.shared) < lane.shared_bytes;
+}
+
 }  // namespace dyno::emulator

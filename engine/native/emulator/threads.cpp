@@ -153,7 +153,7 @@ u64 meet_warp(Kind kind, u32 mask, u64 value, u32 argument, Site site) {
 
 void give_way(Site) { sched_yield(); }
 
-void refuse_alignment(u32, u32, Site site) { die(site, "shared memory at an offset that is not aligned"); }
+void refuse(Site site, const char* message) { die(site, message); }
 
 // ---- a launch -------------------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ import pytest
 from filelock import FileLock
 
 VARIANTS = {
-    "address": ("fibers", "-fsanitize=address", "libasan.so"),
-    "thread": ("threads", "-fsanitize=thread", "libtsan.so"),
-    "ucontext": ("fibers", "-DDYNO_UCONTEXT", None),
+    "address": ("fibers", ["-fsanitize=address,alignment", "-fno-sanitize-recover=alignment"], "libasan.so"),
+    "thread": ("threads", ["-fsanitize=thread"], "libtsan.so"),
+    "ucontext": ("fibers", ["-DDYNO_UCONTEXT"], None),
 }
 TESTS = Path(__file__).parents[1]
 BUILD = TESTS.parents[1] / "engine/native/emulator/build"
@@ -46,11 +46,11 @@ def run_on(tmp_path_factory):
         folder = folder.parent
 
     def build(variant):
-        lanes, option, _ = VARIANTS[variant]
+        lanes, options, _ = VARIANTS[variant]
         path = folder / f"emulator_{variant}.so"
         with FileLock(f"{path}.lock"):
             if not path.exists():
-                subprocess.run([BUILD, path, option, "-O1"], check=True, env={**os.environ, "LANES": lanes})
+                subprocess.run([BUILD, path, *options, "-O1"], check=True, env={**os.environ, "LANES": lanes})
         return path
 
     def run(variant, *arguments):
@@ -107,6 +107,12 @@ def test_address_sanitizer_stops_at_the_line(run_on, arguments, line):
     source = (BUILD.parent / "self_test.cpp").read_text().splitlines()
     (number,) = [number for number, text_of_line in enumerate(source, 1) if line in text_of_line]
     assert f"self_test.cpp:{number}" in text
+
+
+def test_a_load_that_a_gpu_would_refuse_is_told(run_on):
+    code, text = run_on("address", "-c", PROGRAM, "reads_across_words", 1, 4, 0, 0)
+    assert code != 0
+    assert "load of misaligned address" in text
 
 
 @pytest.mark.parametrize(
