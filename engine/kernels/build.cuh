@@ -61,7 +61,7 @@ struct Strip {
 
 template <class Bin>
 DYNO_FN Strip<Bin> load_strip(const FitState& fit, u32 tile, u32 row) {
-    return static_cast<const Strip<Bin>*>(fit.tiles)[static_cast<i64>(tile) * fit.n_rows + row];
+    return static_cast<const Strip<Bin>*>(fit.tiles.address)[static_cast<i64>(tile) * fit.n_rows + row];
 }
 
 // Of the feature at `position`, which the compiler knows.
@@ -177,7 +177,7 @@ DYNO_DEVICE void build_tile(const FitState& fit) {
 
 template <class Bin, Layout layout>
 DYNO_DEVICE void add_directly(const FitState& fit, const BuildItem& item, u32 feature, u32 position) {
-    const Bin* strips = static_cast<const Bin*>(fit.tiles) + static_cast<i64>(feature - position) * fit.n_rows;
+    const Bin* strips = static_cast<const Bin*>(fit.tiles.address) + static_cast<i64>(feature - position) * fit.n_rows;
     u64* cells = cells_of(fit, item.slot, fit.first_bin[feature]);
     for (u32 at = item.begin + thread() / TILE_WIDTH; at < item.end; at += block_size() / TILE_WIDTH) {
         const QuantisedPair pair = fit.pairs[item.buffer][at];

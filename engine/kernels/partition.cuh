@@ -87,7 +87,7 @@ template <class Bin>
 DYNO_DEVICE HeldRows read_rows(const FitState& fit, const Node& node, u32 begin) {
     HeldRows held;
     const u32 from = node.depth & 1;
-    const Bin* column = static_cast<const Bin*>(fit.columns) + static_cast<i64>(node.feature) * fit.n_rows;
+    const Bin* column = static_cast<const Bin*>(fit.columns.address) + static_cast<i64>(node.feature) * fit.n_rows;
     const i32 missing_bin = fit.value_bins[node.feature];
     DYNO_UNROLL
     for (u32 turn = 0; turn < ROWS_A_THREAD; ++turn) {

@@ -118,6 +118,19 @@ DYNO_DEVICE void store_release(u64* address, u64 value) {
 // The body of every spin loop: lets those whom we wait for run.
 DYNO_DEVICE void pause() { __nanosleep(20); }
 
+// ---- addresses ----------------------------------------------------------------------------------------------------------
+
+// A field that holds an address in device memory. The compiler is told so: it would ask at run time what else the
+// address might point to, and keep loads behind shared-memory atomics that cannot touch it.
+template <class T>
+struct Global {
+    T* address;
+    DYNO_FN operator T*() const {
+        __builtin_assume(__isGlobal(address));
+        return address;
+    }
+};
+
 // ---- bits ----------------------------------------------------------------------------------------------------------------
 
 DYNO_DEVICE u32 popcount(u32 bits) { return static_cast<u32>(__popc(static_cast<int>(bits))); }

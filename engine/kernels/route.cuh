@@ -15,7 +15,7 @@ namespace dyno {
 
 template <class Bin>
 DYNO_FN float routed_value(const FitState& fit, const EvalPlane& plane, i64 row) {
-    const Bin* columns = reinterpret_cast<const Bin*>(plane.columns);
+    const Bin* columns = reinterpret_cast<const Bin*>(plane.columns.address);
     const Node* node = fit.nodes;
     while (node->left >= 0) {
         const i32 bin = columns[node->feature * plane.n_rows + row];

@@ -99,43 +99,43 @@ struct LeafPiece {
 };
 
 struct EvalPlane {
-    const void* columns;
-    float* margins;
+    Global<const void> columns;
+    Global<float> margins;
     i64 n_rows;
 };
 
 struct FitState {
     // ---- the data --------------------------------------------------------------------------------------------------
-    const void* tiles;         // bin of (row, feature) at ((feature / 16) * n_rows + row) * 16 + feature % 16
-    const void* columns;       // the same at feature * n_rows + row
-    const i32* value_bins;     // by feature; also the number of its missing bin
-    const u32* first_bin;      // by feature, and the end: where its cells lie in a plane; multiples of 32
-    const i32* feature_of;     // by 32 cells of a plane
-    const float* label;
-    const float* weight;       // null for none
-    EvalPlane* evals;
+    Global<const void> tiles;          // bin of (row, feature) at ((feature / 16) * n_rows + row) * 16 + feature % 16
+    Global<const void> columns;        // the same at feature * n_rows + row
+    Global<const i32> value_bins;      // by feature; also the number of its missing bin
+    Global<const u32> first_bin;       // by feature, and the end: where its cells lie in a plane; multiples of 32
+    Global<const i32> feature_of;      // by 32 cells of a plane
+    Global<const float> label;
+    Global<const float> weight;        // null for none
+    Global<EvalPlane> evals;
     // ---- rows ------------------------------------------------------------------------------------------------------
-    float* margin;
-    FloatPair* gradient;
-    u32* rows[2];              // row numbers in node order
-    QuantisedPair* pairs[2];   // their gradients
+    Global<float> margin;
+    Global<FloatPair> gradient;
+    Global<u32> rows[2];               // row numbers in node order
+    Global<QuantisedPair> pairs[2];    // their gradients
     // ---- the tree --------------------------------------------------------------------------------------------------
-    u64* cells;                // int64 sums: slot, plane (g, h or the count, and the count where a rule needs it), bin
-    Node* nodes;               // in order of creation
-    FeatureSplit* feature_splits;  // built and derived node of a search, feature
-    Candidate* level_splits;   // best common cut by 32 cells of a plane
-    u32* may_miss;             // by feature: some row's value is missing
-    Search* searches;
-    i32* frontier[2];          // open nodes in the order that settles ties
-    i32* planned;              // nodes to split now, in that order
-    double* met_gain;          // of the nodes that a best-first replay has met, in order of creation; 0 once split
-    i32* met_node;
-    BuildItem* build_items;
-    BuildItem* direct_items;   // nodes too small for the shared tile
-    PartitionItem* partition_items;
-    u64* partition_words;      // by item: epoch, flag, rows that go left
-    LeafPiece* leaves;         // of the last closed tree
-    FinishedNode* trees;       // room for `trees_held` of `most_nodes`
+    Global<u64> cells;                 // int64 sums: slot, plane (histogram.cuh), bin
+    Global<Node> nodes;                // in order of creation
+    Global<FeatureSplit> feature_splits; // built and derived node of a search, feature
+    Global<Candidate> level_splits;    // best common cut by 32 cells of a plane
+    Global<u32> may_miss;              // by feature: some row's value is missing
+    Global<Search> searches;
+    Global<i32> frontier[2];           // open nodes in the order that settles ties
+    Global<i32> planned;               // nodes to split now, in that order
+    Global<double> met_gain;           // of the nodes a best-first replay has met, in order of creation; 0 once split
+    Global<i32> met_node;
+    Global<BuildItem> build_items;
+    Global<BuildItem> direct_items;    // nodes too small for the shared tile
+    Global<PartitionItem> partition_items;
+    Global<u64> partition_words;       // by item: epoch, flag, rows that go left
+    Global<LeafPiece> leaves;          // of the last closed tree
+    Global<FinishedNode> trees;        // room for `trees_held` of `most_nodes`
     // ---- sizes -----------------------------------------------------------------------------------------------------
     i64 n_rows;
     u64 slot_cells;            // 64-bit words of a slot
