@@ -18,10 +18,10 @@ ROOMS = {
 # Within the engine a module may import its own layer and those below it.
 LAYERS = [
     {"errors", "tree", "numerics", "callbacks", "profile", "kernels", "cores", "modelfile"}
-    | {"tables", "columns", "labels"},
+    | {"arrays", "tables", "columns", "labels"},
     {"params", "metrics", "objectives", "device", "forest", "cuts"},
     {"backends", "predictor"},
-    {"dataset", "growers", "model"},
+    {"dataset", "growers", "model", "memory"},
     {"session"},
     {"estimators", "__init__"},
     {"cli"},

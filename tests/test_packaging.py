@@ -27,7 +27,8 @@ def test_holds_all_that_runs(wheel):
         sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / room).rglob("*.py")}
         assert sources <= names
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "ladders/scenarios").glob("*.toml")} <= names
-    assert "engine/kernels/semantics.cuh" in names
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "engine/kernels").glob("*.cuh")} <= names
+    assert {"engine/kernels/budget.toml", "engine/_emulator.so"} <= names
     assert any(re.fullmatch(r"engine/_native\..*\.so", name) for name in names)
 
 
