@@ -31,6 +31,8 @@ public:
     [[noreturn]] void fail_at(const Fiber& fiber, Site site, const std::string& message);
 
 private:
+    // In 64ths, how readily a warp gives way: either it and the others keep about level, or one runs far ahead.
+    static constexpr u32 kReadiness[] = {32, 32, 8, 1};
     static constexpr u64 kMostIdlePauses = 1'000'000;  // so many, and nothing has changed: those who spin do so forever
 
     // One pass over the lanes of a warp that can run, in an order of its own; now and then it is cut short.
@@ -64,6 +66,7 @@ private:
     u32 n_open_ = 0;                   // residents that hold a block
     Order order_{};
     Visit visit_;
+    u32 readiness_ = 0;  // of this launch
     Context* host_ = nullptr;
     std::string failure_;
 };
@@ -75,6 +78,7 @@ Tally Scheduler::run(const Order& order) {
     set_up(order);
     running = {};
     refuel();
+    readiness_ = kReadiness[draws_.below(4)];
     Context host;
     host_ = &host;
     Fiber* first = next();
@@ -270,10 +274,10 @@ bool Scheduler::begin_visit() {
     const u64 draw = draws_.next();
     const auto bits = [draw](int shift, u32 limit) { return static_cast<u32>(draw >> shift) % limit; };
     Resident* resident = visit_.resident;
-    const bool leaves = resident == nullptr || resident->ready_warps == 0 || bits(0, 4) == 0;
+    const bool leaves = resident == nullptr || resident->ready_warps == 0 || bits(50, 64) < readiness_ / 2;
     if (leaves) resident = some_ready_resident(bits(8, 256));
     if (resident == nullptr) return false;
-    const bool stays = resident == visit_.resident && resident->warps[visit_.warp].ready != 0 && bits(2, 2) == 0;
+    const bool stays = resident == visit_.resident && resident->warps[visit_.warp].ready != 0 && bits(56, 64) >= readiness_;
     const u32 turn = bits(16, 32);
     const u32 turned = resident->ready_warps >> turn | (turn == 0 ? 0 : resident->ready_warps << (32 - turn));
     const u32 warp = stays ? visit_.warp : (lowest_bit(turned) + turn) % 32;
