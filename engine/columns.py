@@ -1,17 +1,21 @@
-"""Features as float columns, named and checked. May import the native module, NumPy, tables, cores, errors."""
+"""Features as float columns, named and checked. May import the native module, NumPy, tables, cores, device, errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine import _native
 from engine.cores import usable_cores
+from engine.device.arrays import DeviceArray
 from engine.errors import DataError
 from engine.tables import Part, take_apart
+
+if TYPE_CHECKING:
+    from engine.resident_columns import ResidentColumns
 
 EXACT_INTEGER = 2**53
 """The largest magnitude up to which float64 holds every integer."""
@@ -49,14 +53,15 @@ class Columns:
     arrays: tuple[np.ndarray, ...]
     names: tuple[str, ...]
     named: bool
+    place = None  # not in a device's memory
 
     @classmethod
-    def of(cls, X: Any, names: Sequence[str] | None = None) -> Columns:
-        """Columns of a table.
+    def of(cls, X: Any, names: Sequence[str] | None = None) -> Columns | ResidentColumns:
+        """Columns of a table; where they lie, if that is a device's memory.
 
         Parameters
         ----------
-        X : ndarray, pandas.DataFrame, pyarrow.Table, polars.DataFrame or sequence of rows
+        X : ndarray, pandas.DataFrame, pyarrow.Table, polars.DataFrame, GPU array or sequence of rows
             Shape (n_rows, n_features) of floats, integers or booleans. NaN, null and masked values are missing.
         names : sequence of str, optional
             Override those of the table.
@@ -72,6 +77,21 @@ class Columns:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.arrays[0])
+
+    @property
+    def width(self) -> int:
+        """Bytes of a value of the widest column."""
+        return max(array.itemsize for array in self.arrays)
+
+    def on_host(self) -> Iterable[Sequence[np.ndarray]]:
+        """Neighbouring columns together, as many as the host can see at a time: here all."""
+        return [self.arrays]
+
+    def check(self) -> None:
+        """Refuse infinities: whoever made these columns has done so."""
+
+    def traffic(self) -> None:
+        """The ledger of what has crossed a bus: there is none."""
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -110,19 +130,37 @@ class Table:
         """Number of rows."""
         return len(self.parts[0].values)
 
-    def columns(self, keep: np.ndarray | None = None) -> Columns:
-        """The rows where the boolean `keep` is true (None: all), as floats, every value checked."""
-        parts = self.parts if keep is None else [part.keep(keep) for part in self.parts]
+    def columns(self, keep: np.ndarray | None = None) -> Columns | ResidentColumns:
+        """The rows where the boolean `keep` is true (None: all), as floats, every value checked.
+
+        Columns in a device's memory stay there if all their rows do; they are checked when the host sees them.
+        """
+        parts = self.parts
+        if isinstance(parts[0].values, DeviceArray):
+            from engine.resident_columns import ResidentColumns
+
+            resident = ResidentColumns([part.values for part in parts], self.names, self.named)
+            if keep is None:
+                return resident
+            parts = [Part(array, None) for array in resident.unchecked()]
+        if keep is not None:
+            parts = [part.keep(keep) for part in parts]
         arrays = tuple(_as_float(part, name) for part, name in zip(parts, self.names, strict=True))
-        infinity = _native.find_infinity(arrays, usable_cores())
-        if infinity is not None:
-            feature, row = infinity
-            at = row if keep is None else np.flatnonzero(keep)[row]
-            raise DataError(
-                f"column '{self.names[feature]}', row {at} is {arrays[feature][row]}: infinity is refused; "
-                "give a finite number, or NaN for a missing value"
-            )
+        refuse_infinity(arrays, self.names, keep)
         return Columns(arrays, self.names, self.named)
+
+
+def refuse_infinity(arrays: Sequence[np.ndarray], names: Sequence[str], keep: np.ndarray | None = None) -> None:
+    """Raise a DataError that names the first infinity's column and row, counted before rows were dropped by `keep`."""
+    infinity = _native.find_infinity(arrays, usable_cores())
+    if infinity is None:
+        return
+    feature, row = infinity
+    at = row if keep is None else np.flatnonzero(keep)[row]
+    raise DataError(
+        f"column '{names[feature]}', row {at} is {arrays[feature][row]}: infinity is refused; "
+        "give a finite number, or NaN for a missing value"
+    )
 
 
 def _checked_names(names: Iterable[Any] | None, n_features: int) -> tuple[str, ...]:

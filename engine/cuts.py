@@ -43,12 +43,17 @@ class Cuts:
 
         Parameters
         ----------
-        columns : Columns
+        columns : Columns or ResidentColumns
         weight : ndarray of float32, shape (n_rows,), optional
             Positive and finite.
         max_bin : int in [2, 65535]
         """
-        return cls(*_native.find_cuts(columns.arrays, weight, max_bin, usable_cores()))
+        found = [_native.find_cuts(arrays, weight, max_bin, usable_cores()) for arrays in columns.on_host()]
+        if len(found) == 1:
+            return cls(*found[0])
+        values, offsets, value_bins = zip(*found, strict=True)
+        counts = np.concatenate([np.diff(some) for some in offsets])
+        return cls(np.concatenate(values), np.concatenate([[0], counts.cumsum()]), np.concatenate(value_bins))
 
     def of(self, feature: int) -> np.ndarray:
         """The cuts of one feature."""

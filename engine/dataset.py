@@ -23,9 +23,10 @@ class Dataset:
 
     Parameters
     ----------
-    X : ndarray, pandas.DataFrame, pyarrow.Table, polars.DataFrame or DLPack array, shape (n_rows, n_features)
+    X : ndarray, pandas.DataFrame, pyarrow.Table, polars.DataFrame, DLPack or GPU array, shape (n_rows, n_features)
         Floats, integers up to 2^53, booleans; NaN and null are missing. Floating-point NumPy input is not copied:
-        do not change it while the data set lives.
+        do not change it while the data set lives. Nor is float32 or float64 on a GPU: ``device="cuda"`` bins it
+        where it lies, and only its cuts are found on the host, a few columns at a time.
     y : array-like, shape (n_rows,), optional
         Finite labels within float32.
     weight : array-like, shape (n_rows,), optional
@@ -39,7 +40,7 @@ class Dataset:
 
     Attributes
     ----------
-    columns : Columns
+    columns : Columns or ResidentColumns
         Without the rows of weight zero; so are `label` and `weight`.
     label, weight : ndarray of float32, shape (n_rows,), or None
     cuts : Cuts
@@ -74,7 +75,11 @@ class Dataset:
         self.label = check_labels(y, table.n_rows, keep)
         self.owns_cuts = cuts_from is None
         self.max_bin = int(max_bin) if cuts_from is None else cuts_from.max_bin
-        self.cuts = Cuts.find(self.columns, self.weight, self.max_bin) if cuts_from is None else cuts_from.cuts
+        if cuts_from is None:
+            self.cuts = Cuts.find(self.columns, self.weight, self.max_bin)
+        else:
+            self.columns.check()
+            self.cuts = cuts_from.cuts
         self._planes: dict[str, Plane] = {}
         self._lock = threading.Lock()
 
@@ -100,7 +105,7 @@ class Dataset:
         ----------
         device : str
         book : callable, optional
-            Given the ledger of the making, if this is the call that makes them.
+            If this is the call that makes them, given the ledger of that, and of what it took to find the cuts.
 
         Raises
         ------
@@ -113,6 +118,7 @@ class Dataset:
                     self._planes[device] = backend.ingest(self)
                     if book is not None:
                         book(backend.ledger)
+                        book(self.columns.traffic())
             return self._planes[device]
 
     def ingest(self, device: str = "cpu") -> Dataset:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.backends.device_plane import ingest_bytes, plane_bytes
-from engine.backends.raw_chunks import widest
+from engine.backends.raw_chunks import uploaded_width
 from engine.backends.resident_shape import FitShape, fit_bytes
 from engine.cuts import NARROW_BINS
 from engine.dataset import Dataset
@@ -83,7 +83,7 @@ def estimate_memory(
     wide = bool((value_bins > NARROW_BINS).any())
     n_features = len(value_bins)
     n_cuts = len(data.cuts.values) if data else int((value_bins - 1).sum())
-    width = widest(data.columns.arrays) if data else 4
+    width = uploaded_width(data.columns, _place(params, data)) if data else 4
     if data:
         weighted = data.weight is not None and bool((data.weight != 1).any())
     rows_of_planes = (n_rows, *eval_rows)
@@ -104,6 +104,12 @@ def _largest(params: Params, shape: tuple[int, int]) -> tuple[int, np.ndarray]:
     if n_rows < 1 or n_features < 1:
         raise DataError(f"shape {shape!r} must have at least one row and one column")
     return n_rows, np.full(n_features, min(params.max_bin, n_rows), np.int32)
+
+
+def _place(params: Params, data: Dataset) -> str:
+    """Where the fit will be: of several GPUs the one where the data set lies, if it lies on one."""
+    place = data.columns.place or ""
+    return place if place.partition(":")[0] == params.device else params.device
 
 
 def _rows(eval_set: Any) -> tuple[int, ...]:

@@ -47,6 +47,7 @@ def predict_margins(
     """
     _check_features(columns, forest)
     if device != "cpu":
+        columns.check()
         return _predict_on_device(device, columns, forest, base_margin)
     return _native.predict_margins(columns.arrays, forest, float(base_margin), n_threads or usable_cores())
 

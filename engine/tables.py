@@ -1,4 +1,5 @@
-"""Takes tables of NumPy, pandas, pyarrow, polars and their like apart into columns. May import NumPy, pyarrow, arrays.
+"""Takes tables of NumPy, pandas, pyarrow, polars and their like apart into columns. May import NumPy, pyarrow, arrays,
+device.
 
 A column comes out as it is stored, without a copy where the library allows it; `engine.columns` turns it into floats.
 pyarrow is imported only for tables that are its own or pass through it: polars, pandas extension types, DuckDB.
@@ -11,14 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.arrays import as_numpy, is_array
+from engine.arrays import as_numpy, is_array, on_device
+from engine.device.arrays import DeviceArray
 from engine.errors import DataError
 
 
 class Part(NamedTuple):
-    """One column: its values, of any dtype, and where they are missing (None: nowhere but at NaN)."""
+    """One column: its values, of any dtype, and where they are missing (None: nowhere but at NaN).
 
-    values: np.ndarray
+    Values in a device's memory are such that kernels can read them there.
+    """
+
+    values: np.ndarray | DeviceArray
     missing: np.ndarray | None
 
     def keep(self, rows: np.ndarray) -> Part:
@@ -50,10 +55,15 @@ def _from_array(X: Any, library: str) -> list[Part]:
             remedy = "collect() it first" if hasattr(X, "collect") else "convert it to one of them"
             known = "a NumPy array or a pandas, pyarrow or polars table"
             raise DataError(f"X must be {known}, not {library}.{type(X).__name__}: {remedy}")
-        X = as_numpy("X", X, "a NumPy array")
+        there = on_device("X", X, "a NumPy array")
+        X = as_numpy("X", X, "a NumPy array") if there is None else there
     if X.ndim != 2:
         remedy = "reshape(-1, 1) makes it one column" if X.ndim == 1 else "give one row an example"
         raise DataError(f"X must have two dimensions, rows and columns, not shape {X.shape}: {remedy}")
+    if isinstance(X, DeviceArray):
+        if X.is_readable:
+            return [Part(X.column(feature), None) for feature in range(X.shape[1])]
+        X = X.fetch()
     if isinstance(X, np.ma.MaskedArray):
         values, missing = np.ma.getdata(X), np.ma.getmaskarray(X)
         return [Part(values[:, feature], missing[:, feature]) for feature in range(X.shape[1])]

@@ -17,9 +17,9 @@ ROOMS = {
 
 # Within the engine a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "tree", "numerics", "callbacks", "profile", "kernels", "cores", "modelfile"}
-    | {"arrays", "tables", "columns", "labels"},
-    {"params", "metrics", "objectives", "device", "forest", "cuts"},
+    {"errors", "tree", "numerics", "callbacks", "profile", "kernels", "cores", "modelfile"},
+    {"params", "metrics", "objectives", "device", "forest", "cuts"}
+    | {"arrays", "tables", "columns", "labels", "resident_columns"},
     {"backends", "predictor"},
     {"dataset", "growers", "model", "memory"},
     {"session"},

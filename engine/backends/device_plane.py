@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.backends.raw_chunks import TILE_WIDTH, Chunk, chunk_bytes, upload_chunks, widest
+from engine.backends.raw_chunks import TILE_WIDTH, Chunk, chunk_bytes, raw_chunks, uploaded_width
 from engine.device import Buffer, Device, Launch
 from engine.device.memory import allocate, release
 
@@ -114,8 +114,8 @@ def ingest_bytes(n_rows: int, n_features: int, n_cuts: int, width: int) -> dict[
     Parameters
     ----------
     n_rows, n_features, n_cuts : int
-    width : {4, 8}
-        Bytes of a value of the widest column.
+    width : {0, 4, 8}
+        Bytes of a value of the widest column that must be uploaded.
     """
     return {
         **chunk_bytes(n_rows, n_features, width),
@@ -132,8 +132,9 @@ def grid_of(device: Device, n_threads: int) -> int:
 
 
 def _bin(device: Device, dataset: Dataset, held: dict[str, Buffer]) -> None:
-    arrays, cuts = dataset.columns.arrays, dataset.cuts
-    needed = ingest_bytes(dataset.n_rows, dataset.n_features, len(cuts.values), widest(arrays))
+    columns, cuts = dataset.columns, dataset.cuts
+    width = uploaded_width(columns, device.place)
+    needed = ingest_bytes(dataset.n_rows, dataset.n_features, len(cuts.values), width)
     scratch = allocate(device, needed)
     try:
         state = _state(dataset.n_rows, cuts, held, scratch)
@@ -141,7 +142,7 @@ def _bin(device: Device, dataset: Dataset, held: dict[str, Buffer]) -> None:
         for name, array in (("cuts", cuts.values), ("cut offsets", cuts.offsets), ("value bins", cuts.value_bins)):
             device.upload(scratch[name], array)
         device.launch(Launch("key_cuts", grid_of(device, len(cuts.values)), BLOCK), scratch["ingest state"])
-        for chunk in upload_chunks(device, arrays, scratch["raw values"], scratch["raw columns"]):
+        for chunk in raw_chunks(device, columns, scratch["raw values"], scratch["raw columns"]):
             _bin_chunk(device, chunk, state, scratch["ingest state"], cuts.wide)
         device.synchronise()
     finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.backends.device_plane import BLOCK, grid_of
-from engine.backends.raw_chunks import chunk_bytes, upload_chunks, widest
+from engine.backends.raw_chunks import chunk_bytes, raw_chunks, uploaded_width
 from engine.device import Buffer, Device, Launch
 from engine.device.memory import allocate, release
 
@@ -65,7 +65,7 @@ def predict_margins(device: Device, columns: Columns, forest: Forest, base_margi
     """
     n_rows, nodes = columns.n_rows, _nodes(forest)
     sizes = {
-        **chunk_bytes(n_rows, len(columns), widest(columns.arrays)),
+        **chunk_bytes(n_rows, len(columns), uploaded_width(columns, device.place)),
         "nodes": nodes.nbytes,
         "roots": forest.offsets.nbytes,
         "margins": n_rows * 4,
@@ -76,9 +76,7 @@ def predict_margins(device: Device, columns: Columns, forest: Forest, base_margi
         device.upload(buffers["nodes"], nodes)
         device.upload(buffers["roots"], forest.offsets)
         state = _state(buffers, len(forest), base_margin)
-        for chunk in upload_chunks(
-            device, columns.arrays, buffers["raw values"], buffers["raw columns"], whole_rows=True
-        ):
+        for chunk in raw_chunks(device, columns, buffers["raw values"], buffers["raw columns"], whole_rows=True):
             state["margins"] = buffers["margins"].address + 4 * chunk.first_row
             state["n_rows"] = chunk.n_rows
             device.upload(buffers["predict state"], state)

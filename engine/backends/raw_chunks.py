@@ -1,7 +1,8 @@
-"""A caller's feature columns on their way to a device, a chunk at a time. May import NumPy and device.
+"""A caller's feature columns as a device's kernels are given them, a chunk at a time. May import NumPy and device.
 
 Values keep their own width. A chunk is uploaded as it lies: one piece where the columns are strips of a row-major
 matrix, a piece a column otherwise, so the only copy on the host is the one into the device's own staging memory.
+Columns that lie in the device's memory already are one chunk, where they are.
 """
 
 from __future__ import annotations
@@ -9,20 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from engine.device import Buffer, Device
+from engine.device.arrays import RAW_COLUMN, describe_columns
+
+if TYPE_CHECKING:
+    from engine.columns import Columns
+    from engine.resident_columns import ResidentColumns
 
 CHUNK_BYTES = 64 * 2**20
 """Raw values on the device at a time, at most; two rows are always taken."""
 
 TILE_WIDTH = 16
 """Features that the kernels take together: a chunk begins at a multiple of it."""
-
-RAW_COLUMN = np.dtype([("address", np.uint64), ("stride", np.uint32), ("is_double", np.uint32)])
-"""``RawColumn`` of engine/kernels/raw.cuh."""
 
 _ALIGNMENT = 8
 
@@ -38,19 +42,40 @@ class Chunk:
 
 
 def chunk_bytes(n_rows: int, n_features: int, width: int) -> dict[str, int]:
-    """What `upload_chunks` needs on the device: bytes by buffer name.
+    """What `raw_chunks` needs on the device: bytes by buffer name.
 
     Parameters
     ----------
     n_rows, n_features : int
-    width : {4, 8}
-        Bytes of a value of the widest column.
+    width : {0, 4, 8}
+        From `uploaded_width`.
     """
     whole = n_features * _aligned(n_rows * width)
     return {
         "raw values": min(whole, max(CHUNK_BYTES, n_features * 2 * width)),
         "raw columns": n_features * RAW_COLUMN.itemsize,
     }
+
+
+def uploaded_width(columns: Columns | ResidentColumns, place: str) -> int:
+    """Bytes of an uploaded value at the most; 0 where the columns lie in the device's memory."""
+    return 0 if columns.place == place else columns.width
+
+
+def raw_chunks(
+    device: Device,
+    columns: Columns | ResidentColumns,
+    values: Buffer,
+    described: Buffer,
+    *,
+    whole_rows: bool = False,
+) -> Iterator[Chunk]:
+    """Give the device chunk after chunk; parameters as for `upload_chunks`."""
+    if columns.place == device.place:
+        device.upload(described, describe_columns(columns.columns))
+        yield Chunk(0, len(columns), 0, columns.n_rows)
+    else:
+        yield from upload_chunks(device, columns.arrays, values, described, whole_rows=whole_rows)
 
 
 def widest(arrays: Sequence[np.ndarray]) -> int:

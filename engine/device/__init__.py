@@ -44,6 +44,8 @@ class Device(Protocol):
     ----------
     name : str
         "cuda" or "emulated".
+    place : str
+        Whose memory it works in: its name and, where there may be several, its number, as in "cuda:0".
     n_processors : int
         Streaming multiprocessors; grids are a multiple of it.
     shared_limit : int
@@ -57,6 +59,7 @@ class Device(Protocol):
     """
 
     name: str
+    place: str
     n_processors: int
     shared_limit: int
     ledger: Ledger
@@ -102,14 +105,16 @@ def open_device(name: str) -> Device:
 
     Parameters
     ----------
-    name : {"emulated", "cuda"}
+    name : {"emulated", "cuda"} or a place
+        "cuda" is the GPU that is current for the calling thread, "cuda:1" that of the number.
 
     Raises
     ------
     DeviceUnavailableError
         Says what is missing.
     """
-    if name not in _DEVICES:
+    kind, _, number = name.partition(":")
+    if kind not in _DEVICES:
         raise DeviceUnavailableError(f"'{name}' is no device with kernels; choose one of {', '.join(_DEVICES)}")
-    module, kind = _DEVICES[name]
-    return getattr(import_module(module), kind)()
+    module, device = _DEVICES[kind]
+    return getattr(import_module(module), device)(*([int(number)] if number else []))

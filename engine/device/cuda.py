@@ -1,4 +1,5 @@
-"""A GPU through CuPy. The only file that imports CuPy, and only when a device is opened; may import kernels, errors.
+"""A GPU through CuPy. The only file that imports CuPy, and only when a device is opened; may import kernels, arrays,
+errors.
 
 Everything runs on one stream of the device's own. Memory comes from CUDA's stream-ordered pool, which is kept from
 giving it back for as long as a device works; the caller's own setting is restored after.
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from engine.device import Launch
+from engine.device.arrays import DeviceArray
 from engine.device.binaries import cached_binary
 from engine.device.ledger import Ledger
 from engine.device.memory import readable
@@ -77,11 +79,40 @@ def cuda_available() -> Availability:
         return Availability(False, str(error))
 
 
-class CudaDevice:
-    """`engine.device.Device` on the GPU that is current for the calling thread.
+def device_array(given: Any) -> DeviceArray:
+    """An array on a GPU, where it lies; waits once for the stream that its library says it is made on.
 
     Parameters
     ----------
+    given : CuPy array, PyTorch tensor or another
+        With CUDA's array interface, else with DLPack.
+
+    Raises
+    ------
+    DeviceUnavailableError
+        If CUDA cannot be used here.
+    """
+    cupy = _cupy()
+    described = getattr(given, "__cuda_array_interface__", None)
+    array = cupy.from_dlpack(given) if described is None else cupy.asarray(given)
+    with array.device:
+        if described is None:
+            cupy.cuda.get_current_stream().synchronize()  # DLPack has made it wait for the producer's
+        elif described.get("version", 0) < 3:
+            cupy.cuda.runtime.deviceSynchronize()  # older interfaces do not tell the stream
+        elif described.get("stream") is not None:
+            cupy.cuda.runtime.streamSynchronize(described["stream"])
+    place = _place(array.device.id)
+    return DeviceArray(place, array.data.ptr, array.dtype, array.shape, array.strides, array.get)
+
+
+class CudaDevice:
+    """`engine.device.Device` on a GPU.
+
+    Parameters
+    ----------
+    gpu : int, optional
+        Its number; default: the one that is current for the calling thread.
     timed : bool, optional
         Time every kernel by events, for which recorded sequences are launched one by one; default: whether the
         environment variable DYNO_PROFILE is 1.
@@ -102,10 +133,15 @@ class CudaDevice:
     name = "cuda"
     clock = staticmethod(time.perf_counter)
 
-    def __init__(self, *, timed: bool | None = None) -> None:
+    def __init__(self, gpu: int | None = None, *, timed: bool | None = None) -> None:
         self._cupy = _cupy()
+        self._here = self._cupy.cuda.Device(gpu)
+        with self._here:
+            self._open(timed)
+
+    def _open(self, timed: bool | None) -> None:
         self._runtime = self._cupy.cuda.runtime
-        self._here = self._cupy.cuda.Device()
+        self.place = _place(self._here.id)
         attributes = self._here.attributes
         self.model = _model(self._cupy)
         self.n_processors = attributes["MultiProcessorCount"]
@@ -364,6 +400,10 @@ def _what_is_missing(runtime: Any, error: Any) -> str:
         f"the NVIDIA driver supports CUDA {_version(driver)}, but this CuPy was built for CUDA {_version(built_for)}: "
         "update the driver, or pip install 'gbt-dyno[cuda12]'"
     )
+
+
+def _place(gpu: int) -> str:
+    return f"cuda:{gpu}"
 
 
 def _version(number: int) -> str:

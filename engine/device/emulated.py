@@ -1,5 +1,5 @@
-"""The kernels of a GPU on the host: a device that is compiled, not bought (docs/device.md). May import errors, the
-protocol and `engine._native`, beside which the emulator lies.
+"""The kernels of a GPU on the host: a device that is compiled, not bought (docs/device.md). May import errors, arrays,
+the protocol and `engine._native`, beside which the emulator lies.
 
 Work is done when it is asked for. What a GPU would have let pass is an error here: a barrier that not every thread
 reaches, lanes that meet in different places, a write past a buffer, waiting for a block that does not run.
@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from engine import _native
 from engine.device import Buffer, Launch
+from engine.device.arrays import DeviceArray
 from engine.device.ledger import Ledger
 from engine.errors import DeviceMemoryError, DeviceUnavailableError, EngineError
 
@@ -83,7 +85,7 @@ class EmulatedDevice:
         Bytes allocated now, and the most there ever were.
     """
 
-    name = "emulated"
+    name = place = "emulated"
     model = "emulated"
 
     def __init__(
@@ -174,6 +176,20 @@ class EmulatedDevice:
         self._close()
         self._buffers.clear()
         self.allocated = 0
+
+    def array(self, values: np.ndarray) -> DeviceArray:
+        """A copy of a matrix or vector in this device's memory, for as long as the device is open: what a CuPy array
+        is on a GPU. C and Fortran order are kept.
+        """
+        if not (values.flags.c_contiguous or values.flags.f_contiguous):
+            values = np.ascontiguousarray(values)
+        buffer, dtype, shape, strides = self.alloc(values.nbytes, "array"), values.dtype, values.shape, values.strides
+        self.upload(buffer, values.ravel(order="K"))
+
+        def fetch() -> np.ndarray:
+            return as_strided(self.download(buffer, dtype, (buffer.nbytes // dtype.itemsize,)), shape, strides)
+
+        return DeviceArray(self.place, buffer.address, dtype, shape, strides, fetch)
 
     def tally(self, kernel: str) -> Tally:
         """What the launches of a kernel did so far, for comparison with the formulas in its header."""

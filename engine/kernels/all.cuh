@@ -7,6 +7,7 @@
 #include "close.cuh"
 #include "differentiate.cuh"
 #include "find.cuh"
+#include "gather.cuh"
 #include "level.cuh"
 #include "open.cuh"
 #include "partition.cuh"

@@ -39,3 +39,18 @@ def test_the_gpu_gives_the_bytes_of_the_cpu_and_nobody_waits_between_trees(growe
     assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
     syncs = {name: phase["syncs"] for name, phase in models[0].profile["phases"].items() if phase["syncs"]}
     assert set(syncs) == {"ingest", "tune", "finish"}
+
+
+def test_an_array_on_the_gpu_is_binned_where_it_lies():
+    import cupy
+
+    X = np.random.default_rng(2).normal(size=(70_000, 20)).astype(np.float32)
+    expected = engine.Dataset(X, X[:, 0])
+    for there in (cupy.asarray(X), cupy.asarray(X, order="F"), cupy.asarray(X[::-1])[::-1]):
+        data = engine.Dataset(there, there[:, 0])
+        assert data.cuts == expected.cuts
+        models = [engine.train({"device": "cuda", "n_estimators": 3}, each) for each in (data, expected)]
+        assert models[0].profile["phases"]["ingest"]["bytes_up"] < X.nbytes
+        for name, array in models[1].forest.arrays().items():
+            np.testing.assert_array_equal(models[0].forest.arrays()[name], array)
+        np.testing.assert_array_equal(models[0].predict(there, device="cuda"), models[1].predict(X))

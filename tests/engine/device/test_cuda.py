@@ -27,6 +27,29 @@ def test_a_fit_without_a_gpu_raises_and_names_what_is_missing():
     assert any(remedy in done.stdout for remedy in ("pip install", "driver", "CUDA_VISIBLE_DEVICES"))
 
 
+BLIND_ARRAYS = """
+import numpy as np, engine
+class Described:
+    __cuda_array_interface__ = {"shape": (3, 2), "typestr": "<f4", "data": (16, False), "version": 3}
+class Tensor:
+    def __dlpack__(self, **options): raise AssertionError("nobody can read this")
+    def __dlpack_device__(self): return 2, 0
+for given in (Described(), Tensor()):
+    for arguments in ((given,), (np.zeros((3, 2)), given)):
+        try:
+            engine.Dataset(*arguments)
+        except engine.DeviceUnavailableError as error:
+            assert str(error) == engine.cuda_available().reason
+            print("refused")
+"""
+
+
+def test_arrays_on_a_gpu_without_a_gpu_raise_and_name_what_is_missing():
+    blind = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([sys.executable, "-c", BLIND_ARRAYS], capture_output=True, text=True, env=blind, check=True)
+    assert done.stdout.split() == ["refused"] * 4
+
+
 def test_a_name_that_is_no_device():
     with pytest.raises(engine.DeviceUnavailableError, match="'cpu' is no device with kernels"):
         open_device("cpu")
