@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+pytestmark = pytest.mark.xdist_group("wheel")  # one worker, so that the wheel is built once
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
