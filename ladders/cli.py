@@ -50,7 +50,7 @@ app.add_typer(engine_app, name="engine")
 app.add_typer(results_app, name="results")
 app.command()(standings)
 app.command()(passport)
-app.command()(kernels)
+app.command(epilog="Example: dyno kernels --arch sm_90")(kernels)
 
 
 def _completed(known: list[str]) -> Callable[[str], list[str]]:
