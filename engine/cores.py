@@ -1,10 +1,28 @@
-"""How many cores this process may use. Imports nothing of the engine."""
+"""How many cores this process may use, and how many threads that makes. May import errors."""
 
 from __future__ import annotations
 
 import math
 import os
+from numbers import Integral
 from pathlib import Path
+
+from engine.errors import ParamError
+
+MOST_THREADS = 4096
+
+
+def worker_threads(asked: int) -> int:
+    """Threads to work with: those asked for, or one a usable core for 0.
+
+    Raises
+    ------
+    ParamError
+        If it is no integer from 0 to 4096.
+    """
+    if isinstance(asked, bool) or not isinstance(asked, Integral) or not 0 <= asked <= MOST_THREADS:
+        raise ParamError(f"n_threads={asked!r} must be an integer from 0, as many as cores, to {MOST_THREADS}")
+    return int(asked) or usable_cores()
 
 
 def usable_cores(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine import _native
-from engine.cores import usable_cores
+from engine.cores import worker_threads
 from engine.errors import DataError
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def predict_margins(
     ------
     DataError
         If a tree splits on a feature that `columns` does not have.
+    ParamError
+        If `n_threads` is out of range.
     DeviceUnavailableError
         If the device is not there.
     """
@@ -49,7 +51,7 @@ def predict_margins(
     if device != "cpu":
         columns.check()
         return _predict_on_device(device, columns, forest, base_margin)
-    return _native.predict_margins(columns.arrays, forest, float(base_margin), n_threads or usable_cores())
+    return _native.predict_margins(columns.arrays, forest, float(base_margin), worker_threads(n_threads))
 
 
 def predict_leaf(columns: Columns, forest: Forest, n_threads: int = 0) -> np.ndarray:
@@ -61,7 +63,7 @@ def predict_leaf(columns: Columns, forest: Forest, n_threads: int = 0) -> np.nda
         Node index within the tree.
     """
     _check_features(columns, forest)
-    return _native.predict_leaves(columns.arrays, forest, n_threads or usable_cores())
+    return _native.predict_leaves(columns.arrays, forest, worker_threads(n_threads))
 
 
 def _predict_on_device(device: str, columns: Columns, forest: Forest, base_margin: np.float32) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import _native
 from engine.backends import Choice
-from engine.cores import usable_cores
+from engine.cores import worker_threads
 from engine.errors import SessionError
 from engine.params import Params
 from engine.tree import NODE_DTYPES, Tree
@@ -53,7 +53,7 @@ class NativeBackend:
     def __init__(
         self, n_threads: int = 0, *, histogram_bytes: int = HISTOGRAM_BYTES, instruction_set: str = ""
     ) -> None:
-        self._n_threads = n_threads or usable_cores()
+        self._n_threads = worker_threads(n_threads)
         self._histogram_bytes = histogram_bytes
         self._instruction_set = instruction_set
         self._fit: _native.Fit | None = None

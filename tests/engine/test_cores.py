@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from engine.cores import usable_cores
+from engine.cores import usable_cores, worker_threads
+from engine.errors import ParamError
 
 ALLOWED = len(os.sched_getaffinity(0))
 
@@ -61,3 +62,14 @@ def test_affinity(tmp_path):
         assert usable_cores(tmp_path, tmp_path / "nothing") == 1
     finally:
         os.sched_setaffinity(0, everywhere)
+
+
+def test_no_number_of_threads_is_one_a_core():
+    assert worker_threads(0) == usable_cores()
+    assert worker_threads(3) == 3
+
+
+@pytest.mark.parametrize("asked", [-1, 4097, 1.5, "2", True, None])
+def test_a_number_of_threads_that_is_none_is_refused(asked):
+    with pytest.raises(ParamError, match=r"n_threads=.*4096"):
+        worker_threads(asked)
