@@ -79,9 +79,9 @@ class Columns:
         return len(self.arrays[0])
 
     @property
-    def width(self) -> int:
-        """Bytes of a value of the widest column."""
-        return max(array.itemsize for array in self.arrays)
+    def widths(self) -> list[int]:
+        """Bytes of a value of each column."""
+        return [array.itemsize for array in self.arrays]
 
     def on_host(self) -> Iterable[Sequence[np.ndarray]]:
         """Neighbouring columns together, as many as the host can see at a time: here all."""
@@ -117,9 +117,11 @@ class Table:
     def of(cls, X: Any, names: Sequence[str] | None = None) -> Table:
         """Take `X` apart; see `Columns.of`."""
         parts, own_names = take_apart(X)
-        n_rows = len(parts[0].values) if parts else 0
+        if not parts:
+            raise DataError("X has 0 columns: at least one is needed")
+        n_rows = len(parts[0].values)
         if n_rows == 0:
-            raise DataError(f"X has {n_rows} rows and {len(parts)} columns: at least one of each is needed")
+            raise DataError("X has 0 rows: at least one is needed")
         if n_rows > MAX_ROWS:
             raise DataError(f"X has {n_rows} rows, more than {MAX_ROWS}: train on a sample of them")
         chosen = own_names if names is None else names

@@ -154,7 +154,7 @@ def test_infinity_is_refused_in_rows_to_predict(device):
         (np.array([[2**53 + 1]]), "column 'f0' holds 9007199254740993, beyond 2\\^53"),
         (np.zeros((2, 2), complex), "column 'f0' is complex"),
         (np.zeros(3, np.float32), "must have two dimensions.*reshape"),
-        (np.zeros((0, 3), np.float32), "0 rows and 3 columns"),
+        (np.zeros((0, 3), np.float32), "0 rows"),
     ],
 )
 def test_what_is_refused(device, given, message):
