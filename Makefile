@@ -7,7 +7,7 @@ SOURCES = pyproject.toml CMakeLists.txt $(wildcard engine/native/* engine/kernel
 
 CUDA ?= cuda12
 
-.PHONY: ladder test gpu-check setup lint clean
+.PHONY: ladder test gpu-check faults setup lint clean
 
 ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, CatBoost, bonsai; then the standings
 	$(BIN)/dyno ladder run flights
@@ -19,6 +19,9 @@ test: setup lint  ## the whole suite; prints what took longest
 gpu-check: setup  ## on a machine with an NVIDIA GPU: the kernels' bits against the CPU's (CUDA=cuda13 for newer drivers)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[$(CUDA)]"
 	$(BIN)/python -m pytest tests/gpu/check_cuda_device.py
+
+faults: setup  ## plants every known fault in a copy of the kernels and shows how each is found
+	$(BIN)/python tests/engine/planted_faults.py --all
 
 lint: setup
 	$(BIN)/ruff check .
