@@ -39,6 +39,8 @@ class Phase:
     ----------
     seconds, device_seconds : float
         Wall clock of the host; of the device's kernels, 0 where they are not timed.
+    device_bytes : int
+        That timed kernels read and wrote in device memory, by the formulas in their headers.
     launches, replays, syncs : int
         Kernels launched, those of replayed graphs included; graphs replayed; times the host waited for the device.
     bytes_up, bytes_down : int
@@ -46,6 +48,7 @@ class Phase:
 
     seconds: float = 0.0
     device_seconds: float = 0.0
+    device_bytes: int = 0
     launches: int = 0
     replays: int = 0
     bytes_up: int = 0
@@ -55,10 +58,11 @@ class Phase:
 
 @dataclass
 class Kernel:
-    """What one kernel cost: launches, and seconds of the device where they are timed."""
+    """What one kernel cost: launches and, where they are timed, seconds of the device and bytes as for a phase."""
 
     launches: int = 0
     device_seconds: float = 0.0
+    device_bytes: int = 0
 
 
 @dataclass
@@ -84,16 +88,21 @@ class Profile:
             return
         for name, entry in ledger.entries.items():
             phase = self.phases.setdefault(name, Phase())
-            for count in ("device_seconds", "launches", "replays", "bytes_up", "bytes_down", "syncs"):
+            for count in ("device_seconds", "device_bytes", "launches", "replays", "bytes_up", "bytes_down", "syncs"):
                 setattr(phase, count, getattr(phase, count) + getattr(entry, count))
         for name, launches in ledger.kernels.items():
             kernel = self.kernels.setdefault(name, Kernel())
             kernel.launches += launches
             kernel.device_seconds += ledger.kernel_seconds.get(name, 0.0)
+            kernel.device_bytes += ledger.kernel_bytes.get(name, 0)
 
     def as_dict(self) -> dict:
-        """Plain values, for a row."""
-        return asdict(self)
+        """Plain values, for a row; ``gb_per_s`` of each phase and kernel is None where it was not measured."""
+        plain = asdict(self)
+        for name in ("phases", "kernels"):
+            for cost in plain[name].values():
+                cost["gb_per_s"] = gb_per_s(cost["device_bytes"], cost["device_seconds"])
+        return plain
 
     def lines(self) -> list[str]:
         """The three lines of ``DYNO_PROFILE=1``."""
@@ -119,8 +128,20 @@ class Profile:
         seconds = " ".join(f"{name} {phase.device_seconds:.4f}" for name, phase in timed)
         return (
             f"upload {self._sum('bytes_up')} B, gpu {f'seconds: {seconds}' if timed else 'not timed'}, "
-            f"launches {self._sum('launches')} replays {self._sum('replays')} syncs {self._sum('syncs')}"
+            f"launches {self._sum('launches')} replays {self._sum('replays')} syncs {self._sum('syncs')}, "
+            f"GB/s {self._achieved()}"
         )
+
+    def _achieved(self) -> str:
+        """Of phases, then of kernels, as far as both bytes and seconds are known."""
+        costs = [*self.phases.items(), *self.kernels.items()]
+        speeds = [(name, gb_per_s(cost.device_bytes, cost.device_seconds)) for name, cost in costs]
+        return " ".join(f"{name} {speed:.1f}" for name, speed in speeds if speed is not None) or "not measured"
 
     def _sum(self, count: str) -> int:
         return sum(getattr(phase, count) for phase in self.phases.values())
+
+
+def gb_per_s(device_bytes: int, device_seconds: float) -> float | None:
+    """Achieved bandwidth; None unless both were measured."""
+    return device_bytes / device_seconds / 1e9 if device_bytes and device_seconds else None

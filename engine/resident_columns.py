@@ -45,9 +45,9 @@ class ResidentColumns:
         return len(self.columns[0])
 
     @property
-    def width(self) -> int:
-        """Bytes of a value of the widest column."""
-        return max(column.dtype.itemsize for column in self.columns)
+    def widths(self) -> list[int]:
+        """Bytes of a value of each column."""
+        return [column.dtype.itemsize for column in self.columns]
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:

@@ -1,4 +1,4 @@
-"""A data set's bins on a device, made there chunk by chunk (contract §3). May import device, cuts and NumPy."""
+"""A data set's bins on a device, made there chunk by chunk (contract §3). May import device, cuts, kernels, NumPy."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from engine.backends.raw_chunks import TILE_WIDTH, Chunk, chunk_bytes, raw_chunks, uploaded_width
 from engine.device import Buffer, Device, Launch
 from engine.device.memory import allocate, release
+from engine.kernels.traffic import bytes_per_row
 
 if TYPE_CHECKING:
     from engine.cuts import Cuts
@@ -145,8 +146,26 @@ def _bin(device: Device, dataset: Dataset, held: dict[str, Buffer]) -> None:
         for chunk in raw_chunks(device, columns, scratch["raw values"], scratch["raw columns"]):
             _bin_chunk(device, chunk, state, scratch["ingest state"], cuts.wide)
         device.synchronise()
+        device.ledger.moved(_traffic(dataset))
     finally:
         release(device, scratch)
+
+
+def _traffic(dataset: Dataset) -> dict[str, int]:
+    """Bytes by kernel that binning reads and writes, all chunks together."""
+    n_features, widths = dataset.n_features, dataset.columns.widths
+    names = {
+        "features": n_features,
+        "tiles": -(-n_features // TILE_WIDTH),
+        "value_bytes": sum(widths) / n_features,
+        "bin_bytes": 2 if dataset.cuts.wide else 1,
+    }
+    kernel = _bin_kernel(dataset.cuts.wide)
+    return {kernel: dataset.n_rows * round(bytes_per_row(kernel, names))}
+
+
+def _bin_kernel(wide: bool) -> str:
+    return "bin_u16" if wide else "bin_u8"
 
 
 def _state(n_rows: int, cuts: Cuts, held: dict[str, Buffer], scratch: dict[str, Buffer]) -> np.ndarray:
@@ -165,4 +184,4 @@ def _bin_chunk(device: Device, chunk: Chunk, state: np.ndarray, buffer: Buffer, 
     state["first_feature"], state["n_chunk_features"] = chunk.first_feature, chunk.n_features
     device.upload(buffer, state)
     n_threads = -(-chunk.n_features // TILE_WIDTH) * -(-chunk.n_rows // BLOCK) * BLOCK
-    device.launch(Launch("bin_u16" if wide else "bin_u8", grid_of(device, n_threads), BLOCK), buffer)
+    device.launch(Launch(_bin_kernel(wide), grid_of(device, n_threads), BLOCK), buffer)

@@ -59,7 +59,7 @@ def chunk_bytes(n_rows: int, n_features: int, width: int) -> dict[str, int]:
 
 def uploaded_width(columns: Columns | ResidentColumns, place: str) -> int:
     """Bytes of an uploaded value at the most; 0 where the columns lie in the device's memory."""
-    return 0 if columns.place == place else columns.width
+    return 0 if columns.place == place else max(columns.widths)
 
 
 def raw_chunks(

@@ -16,6 +16,7 @@ from engine.backends.device_plane import DevicePlane
 from engine.backends.resident_launches import FitLaunches
 from engine.backends.resident_shape import FitShape, eval_offsets, fit_bytes
 from engine.backends.resident_state import BUFFERS, EVAL_PLANE, FINISHED_NODE, FIT_STATE, PAIRED, WARP
+from engine.backends.resident_traffic import fit_traffic
 from engine.backends.resident_trees import breadth_first
 from engine.backends.resident_tuning import tuned
 from engine.device import Buffer, Device, Launch
@@ -103,7 +104,9 @@ class ResidentBackend:
             self.build_histograms()
             building = self._take_launches()
             device.ledger.homes.clear()  # what a trial launches is the tuner's
-            self._start(tuned(device, self._buffers, shape, beginning, building))
+            with device.ledger.trials():
+                tuning = tuned(device, self._buffers, shape, beginning, building)
+            self._start(tuning)
 
     def rounds(self, choice: Choice) -> Iterator[None]:
         """As many as the limits allow; where that is too many, until the device says that the tree is finished."""
@@ -155,6 +158,7 @@ class ResidentBackend:
         self._check_begun()
         with self._device.ledger.during("finish"):
             self._fetch_trees()
+            self._book_traffic()
         return self._trees
 
     def close(self) -> None:
@@ -271,6 +275,13 @@ class ResidentBackend:
             if launches not in self._recorded:
                 self._recorded[launches] = self._device.record(launches, self._buffers["state"])
             self._device.replay(self._recorded[launches])
+
+    def _book_traffic(self) -> None:
+        """What the kernels read and wrote, if they were timed: only then are the rows they took worth asking for."""
+        ledger = self._device.ledger
+        if ledger.kernel_seconds:
+            state = self._device.download(self._buffers["state"], FIT_STATE, ())
+            ledger.moved(fit_traffic(self._shape, self._launches, ledger.kernels, state))
 
     # ---- trees -------------------------------------------------------------------------------------------------------
 

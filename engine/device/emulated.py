@@ -78,6 +78,8 @@ class EmulatedDevice:
         The allocation with this number, counted from 0, finds no memory.
     clock : callable, optional
         Seconds; without one nothing is tuned.
+    timer : callable, optional
+        Seconds, by which every kernel is timed.
 
     Attributes
     ----------
@@ -96,9 +98,11 @@ class EmulatedDevice:
         memory_limit: int | None = None,
         fail_allocation: int | None = None,
         clock: Callable[[], float] | None = None,
+        timer: Callable[[], float] | None = None,
     ) -> None:
         seed = int(os.environ.get("DYNO_SCHEDULE_SEED", "0")) if schedule_seed is None else schedule_seed
         self.n_processors, self.shared_limit, self.clock = n_processors, shared_limit, clock
+        self._timer = timer
         self.ledger = Ledger()
         self.allocated = self.peak = 0
         self._memory_limit, self._fail_allocation, self._numbers = memory_limit, fail_allocation, count()
@@ -204,7 +208,10 @@ class EmulatedDevice:
                 f"and a block has {self.shared_limit:,}: make its tile smaller"
             )
         name, size = launch.kernel.encode(), (launch.grid, launch.block, launch.shared_bytes)
+        start = self._timer() if self._timer else 0.0
         self._must(self._library.emulator_launch(self._open_handle(), name, *size, state.address))
+        if self._timer:
+            self.ledger.timed(launch.kernel, self._timer() - start, self.ledger.transaction)
 
     def _check_memory(self, nbytes: int, what: str) -> None:
         fails = next(self._numbers) == self._fail_allocation

@@ -1,5 +1,5 @@
-"""Columns in a device's memory, seen by the host a chunk at a time. May import arrays, ledger, memory, the
-protocol.
+"""Columns in a device's memory, seen by the host a chunk at a time. May import arrays, ledger, memory,
+kernels, the protocol.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from engine.device import Buffer, Device, Launch, open_device
 from engine.device.arrays import RAW_COLUMN, DeviceArray, describe_columns
 from engine.device.ledger import Ledger
 from engine.device.memory import allocate
+from engine.kernels.traffic import bytes_per_row
 
 CHUNK_BYTES = 64 * 2**20
 """Values that come down at a time, at most; one column is always taken."""
@@ -75,4 +76,6 @@ def _read(device: Device, chunk: list[DeviceArray], buffers: dict[str, Buffer]) 
     device.launch(Launch("gather", grid, BLOCK), buffers["gather state"])
     values = device.download(buffers["gathered values"], chunk[0].dtype, (len(chunk), n_rows))
     values.flags.writeable = False
+    names = {"columns": len(chunk), "value_bytes": values.itemsize}
+    device.ledger.moved({"gather": n_rows * bytes_per_row("gather", names)})
     return list(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -20,6 +20,8 @@ class Entry:
         Kernel launches, those inside replayed graphs included; graphs replayed; times the host waited; buffers.
     device_seconds : float
         Of the kernels; 0 where the device does not time them.
+    device_bytes : int
+        That the timed kernels read and wrote in device memory, by the formulas in their headers.
     """
 
     bytes_up: int = 0
@@ -29,6 +31,7 @@ class Entry:
     syncs: int = 0
     allocations: int = 0
     device_seconds: float = 0.0
+    device_bytes: int = 0
 
 
 @dataclass
@@ -43,6 +46,8 @@ class Ledger:
         Launches by kernel, those inside replayed graphs included.
     kernel_seconds : dict of float
         Device seconds by kernel, where the device times them.
+    kernel_bytes : dict of int
+        What timed kernels read and wrote, of those whose headers tell.
     homes : dict of str
         Transactions of kernels that are replayed together with those of others; a kernel that is not named here
         belongs to whatever transaction launches it.
@@ -53,8 +58,10 @@ class Ledger:
     entries: dict[str, Entry] = field(default_factory=dict)
     kernels: Counter[str] = field(default_factory=Counter)
     kernel_seconds: dict[str, float] = field(default_factory=dict)
+    kernel_bytes: dict[str, int] = field(default_factory=dict)
     homes: dict[str, str] = field(default_factory=dict)
     transaction: str = "outside"
+    _on_trial: bool = False
 
     @property
     def entry(self) -> Entry:
@@ -70,17 +77,34 @@ class Ledger:
         finally:
             self.transaction = before
 
+    @contextmanager
+    def trials(self) -> Iterator[None]:
+        """What is launched inside, and waited for, is no work: it counts for the transaction but not by kernel."""
+        self._on_trial = True
+        try:
+            yield
+        finally:
+            self._on_trial = False
+
     def launched(self, kernels: Iterable[str], *, replayed: bool = False) -> None:
         """Book launches of kernels by name, one at a time or as one replayed graph."""
         for kernel in kernels:
-            self.kernels[kernel] += 1
+            if not self._on_trial:
+                self.kernels[kernel] += 1
             self._entry_of(self.homes.get(kernel, self.transaction)).launches += 1
         self.entry.replays += replayed
 
     def timed(self, kernel: str, seconds: float, transaction: str) -> None:
         """Book device seconds of one kernel that `transaction` launched."""
-        self.kernel_seconds[kernel] = self.kernel_seconds.get(kernel, 0.0) + seconds
+        if not self._on_trial:
+            self.kernel_seconds[kernel] = self.kernel_seconds.get(kernel, 0.0) + seconds
         self._entry_of(self.homes.get(kernel, transaction)).device_seconds += seconds
+
+    def moved(self, traffic: Mapping[str, int]) -> None:
+        """Book bytes by kernel, of those that were timed."""
+        for kernel in traffic.keys() & self.kernel_seconds.keys():
+            self.kernel_bytes[kernel] = self.kernel_bytes.get(kernel, 0) + traffic[kernel]
+            self._entry_of(self.homes.get(kernel, self.transaction)).device_bytes += traffic[kernel]
 
     def _entry_of(self, transaction: str) -> Entry:
         return self.entries.setdefault(transaction, Entry())

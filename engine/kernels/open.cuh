@@ -38,10 +38,11 @@ DYNO_FN BuildItem build_item(const Node& node, u32 begin, u32 end) {
 }
 
 DYNO_DEVICE void list_builds(FitState& fit, u32 n_searches) {
-    u32 own = 0;
+    u32 own_tiled = 0, own_direct = 0;
     for (u32 i = thread(); i < n_searches; i += block_size())
-        if (is_tiled(fit, built_node(fit, i))) own += n_rows_of(built_node(fit, i));
-    const u32 rows = rows_of_chunk(fit, sum_block(own));
+        (is_tiled(fit, built_node(fit, i)) ? own_tiled : own_direct) += n_rows_of(built_node(fit, i));
+    const u32 n_tiled_rows = sum_block(own_tiled), n_direct_rows = sum_block(own_direct);
+    const u32 rows = rows_of_chunk(fit, n_tiled_rows);
     const auto n_chunks = [&](u32 i) {
         const Node& node = built_node(fit, i);
         return is_tiled(fit, node) ? (n_rows_of(node) + rows - 1) / rows : 0;
@@ -62,6 +63,8 @@ DYNO_DEVICE void list_builds(FitState& fit, u32 n_searches) {
     fit.n_searches = n_searches;
     fit.n_build_items = n_build_items;
     fit.n_direct_items = n_direct_items;
+    fit.rows_tiled += n_tiled_rows;
+    fit.rows_direct += n_direct_rows;
 }
 
 // ---- searches -----------------------------------------------------------------------------------------------------
@@ -88,9 +91,11 @@ DYNO_FN void set_segments(const FitState& fit, const Node& parent) {
 // Segments of all new nodes; a search for every pair of which at least the larger may be split.
 DYNO_DEVICE void open_children(FitState& fit, bool has_room) {
     const u32 first_slot = fit.n_slots;
+    u32 own_rows = 0;
     const auto is_searched = [&](u32 i) {
         const Node& parent = fit.nodes[fit.planned[i]];
         set_segments(fit, parent);
+        own_rows += n_rows_of(parent);
         return has_room && may_be_split(fit, fit.nodes[siblings(parent).derived]) ? 1u : 0u;
     };
     const u32 n = for_each_placed(fit.n_planned, is_searched, [&](u32 i, u32 place, u32 searched) {
@@ -101,8 +106,11 @@ DYNO_DEVICE void open_children(FitState& fit, bool has_room) {
         fit.nodes[search.derived].slot = parent.slot;
         fit.nodes[search.built].slot = static_cast<i32>(first_slot + place);
     });
-    sync_block();
-    if (thread() == 0) fit.n_slots = first_slot + n;
+    const u32 n_partitioned_rows = sum_block(own_rows);
+    if (thread() == 0) {
+        fit.n_slots = first_slot + n;
+        fit.rows_partitioned += n_partitioned_rows;
+    }
     list_builds(fit, n);
 }
 

@@ -163,6 +163,9 @@ struct FitState {
     i64 root_h;
     double scale_g;            // what one unit of a sum is worth
     double scale_h;
+    u64 rows_tiled;            // of all trees, for the profile: rows that went through shared tiles,
+    u64 rows_direct;           // rows summed straight to global memory,
+    u64 rows_partitioned;      // rows moved to children
     u32 maximum_g;             // magnitude bits of the largest gradient: 0 before differentiate raises them
     u32 maximum_h;
     u32 n_leaves;              // pieces in `leaves`
