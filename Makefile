@@ -14,7 +14,7 @@ ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, 
 	$(BIN)/dyno standings --ladder flights
 
 test: setup lint  ## the whole suite; prints what took longest
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=15
+	$(BIN)/python -m pytest -n 2 --durations=15
 
 gpu-check: setup  ## on a machine with an NVIDIA GPU: the kernels' bits against the CPU's (CUDA=cuda13 for newer drivers)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[$(CUDA)]"

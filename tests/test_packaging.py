@@ -1,5 +1,6 @@
 """The wheel: portable, complete without the source tree, and with nothing that was measured here in it."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,18 +8,21 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parent.parent
-
-pytestmark = pytest.mark.xdist_group("wheel")  # one worker, so that the wheel is built once
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    options = ["--no-deps", "--no-build-isolation", f"--config-settings=build-dir={folder}/build"]
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", *options, "--wheel-dir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True)
+    """Built once a test run: whichever worker comes first builds, the other waits for it."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "wheel"
+    with FileLock(f"{folder}.lock"):
+        if not list(folder.glob("*.whl")):
+            options = ["--no-deps", "--no-build-isolation", f"--config-settings=build-dir={folder}/build"]
+            command = [sys.executable, "-m", "pip", "wheel", "--quiet", *options, "--wheel-dir", str(folder), str(ROOT)]
+            subprocess.run(command, check=True, capture_output=True)
     (path,) = folder.glob("*.whl")
     return path
 
