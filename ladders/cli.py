@@ -29,7 +29,7 @@ from probes.cli import passport
 from probes.cores import usable_cores
 from probes.host import read_load
 from results.cli import results_app, standings
-from results.render import to_terminal
+from results.render import terminal, to_terminal
 from results.schema import Row
 from results.standings import standings as rank
 from results.store import Store, StoreError, local_store
@@ -156,7 +156,7 @@ def run(
     if not any(row.status == "ok" and row.valid for row in rows):
         _fail(f"nothing measured: none of {len(steps)} fits has status ok; see the messages above", NOTHING_MEASURED)
     if not as_json:
-        to_terminal(rank(rows), Console())
+        to_terminal(rank(rows), terminal())
 
 
 def _measure_all(to_do: list[Step], plan: Plan, store: Store, estimate: Estimate, as_json: bool) -> None:

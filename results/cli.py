@@ -59,7 +59,12 @@ def standings(
 
 
 @results_app.command("list")
-def list_rows(ladder: Ladder = None, release: Release = None, published: Published = False) -> None:
+def list_rows(
+    ladder: Ladder = None,
+    release: Release = None,
+    published: Published = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The rows themselves, one JSON object a line.")] = False,
+) -> None:
     """One line a row, in file order.
 
     Example: dyno results list --ladder flights
@@ -67,6 +72,10 @@ def list_rows(ladder: Ladder = None, release: Release = None, published: Publish
     rows = [stored for stored in _read(published, ladder).stored if release in (None, stored.row.release)]
     if not rows:
         _nothing(ladder, "no rows")
+    if as_json:
+        for stored in rows:
+            typer.echo(stored.text)
+        return
     table = Table(box=None, pad_edge=False)
     for heading in ("row", "time", "commit", "rung", "scale", "contender", "repeat", "status", "train s", "value"):
         table.add_column(heading, no_wrap=True)

@@ -96,6 +96,11 @@ def test_a_row_is_shown_as_listed(dyno, filled):
     assert dyno("standings", "--scale", "big").exit_code == USAGE
 
 
+def test_the_list_as_json_is_the_stored_lines(dyno, filled):
+    listed = dyno("results", "list", "--json")
+    assert listed.stdout.splitlines() == [stored.text for stored in filled.read().stored]
+
+
 def test_published_rows_are_read_from_records(dyno, filled, tmp_path):
     planned = dyno("results", "publish", "--plan")
     assert planned.exit_code == 0
