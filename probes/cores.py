@@ -1,4 +1,4 @@
-"""How much CPU and memory this process may use: affinity, cgroup v1 and v2 limits, throttling. May import psutil only.
+"""How much CPU and memory this process may use: affinity, cgroup limits, throttling, steal. Standard library only.
 
 Every figure has three outcomes: a number, ``"unlimited"`` where the kernel says there is no limit, and None where it
 could not be read. None is *unknown*, never a guess.
@@ -24,6 +24,23 @@ class Throttling:
     periods: int
     throttled_periods: int
     throttled_s: float
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """Of all CPUs since boot, in ticks: all of it, and what the hypervisor gave to other guests instead."""
+
+    total: int
+    stolen: int
+
+    @property
+    def stolen_share(self) -> float:
+        """Of the time in which this machine wanted to run or could have."""
+        return self.stolen / self.total if self.total > 0 else 0.0
+
+    def since(self, before: CpuTime) -> CpuTime:
+        """The ticks between two readings."""
+        return CpuTime(self.total - before.total, self.stolen - before.stolen)
 
 
 def affinity() -> list[int] | None:
@@ -64,11 +81,39 @@ def throttling(root: Path = Path("/")) -> Throttling | None:
     return None
 
 
+def cpu_time(root: Path = Path("/")) -> CpuTime | None:
+    """Ticks of all CPUs (proc(5) stat); None where steal is not shown."""
+    for line in _lines(root / "proc/stat"):
+        name, *ticks = line.split()
+        if name == "cpu" and len(ticks) >= 8 and all(tick.isdecimal() for tick in ticks[:8]):
+            # What guests of this machine ran is in user time already.
+            return CpuTime(sum(map(int, ticks[:8])), int(ticks[7]))
+    return None
+
+
+def memory_total(root: Path = Path("/")) -> int | None:
+    """Bytes of the machine."""
+    return _meminfo(root, "MemTotal")
+
+
+def memory_available(root: Path = Path("/")) -> int | None:
+    """Bytes that can be had now without swapping, by the machine's reckoning; a cgroup's limit is another matter."""
+    return _meminfo(root, "MemAvailable")
+
+
 def usable_cores(root: Path = Path("/")) -> float | None:
     """Cores' worth of CPU this process can really get: the smaller of affinity and quota."""
     cpus, quota = affinity(), cpu_quota(root)
     known = [float(limit) for limit in (len(cpus) if cpus else None, quota) if isinstance(limit, int | float)]
     return min(known) if known else None
+
+
+def _meminfo(root: Path, name: str) -> int | None:
+    for line in _lines(root / "proc/meminfo"):
+        key, _, rest = line.partition(":")
+        if key == name and rest.split()[:1] and rest.split()[0].isdecimal():
+            return int(rest.split()[0]) * 1024
+    return None
 
 
 def _groups(root: Path, controller: str) -> list[Path]:

@@ -109,6 +109,9 @@ class Parts:
         Opens the GPU, under the schedule flag this process was started with; raises `UnavailableError`.
     open_nvml : callable
         Likewise for NVML.
+    bind_host_triad : callable
+        Given bytes of the three arrays together and threads: (run ``a = b + s * c`` on the host, bytes it moves);
+        raises `UnavailableError`.
     libraries : dict of str to str
         Distributions installed, with their versions: rivals, CuPy, NVRTC.
     threads : int
@@ -120,5 +123,6 @@ class Parts:
     affinity: tuple[int, ...] | None
     open_gpu: Callable[[], Gpu]
     open_nvml: Callable[[], Nvml]
+    bind_host_triad: Callable[[int, int], tuple[Call, int]]
     libraries: dict[str, str]
     threads: int

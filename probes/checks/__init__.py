@@ -1,0 +1,1 @@
+"""The checks, a file a family. May import probes.parts, probes.thresholds and what reads the host."""

@@ -1,0 +1,1 @@
+"""This machine's own parts: CUDA, NVML, the installed libraries. May import probes.parts and what each part needs."""
