@@ -9,9 +9,21 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 from probes.check import Check
+from probes.checks.aspm import AspmProbe
+from probes.checks.atomics import AtomicsProbe
+from probes.checks.bandwidth import TriadProbe
+from probes.checks.clocks import ClocksProbe
+from probes.checks.copies import LargeCopyProbe, SmallCopyProbe
 from probes.checks.gpu import GpuProbe, IdentityProbe, NumaProbe
 from probes.checks.host import HostProbe
+from probes.checks.launch import LaunchProbe
+from probes.checks.link import LinkProbe
+from probes.checks.memory_health import MemoryHealthProbe, XidProbe
 from probes.checks.memory_triad import MemoryTriadProbe
+from probes.checks.mempool import MempoolProbe
+from probes.checks.sync import SCHEDULES, IdleSyncProbe, ScheduleProbe, SyncProbe
+from probes.checks.tenancy import TenancyProbe
+from probes.checks.versions import VersionsProbe
 from probes.parts import Parts, Schedule, UnavailableError
 from probes.thresholds import Thresholds
 from probes.verdict import Target
@@ -48,19 +60,38 @@ class Probe(Protocol):
         """Make the checks; may raise `UnavailableError`."""
 
 
-PROBES: tuple[Probe, ...] = (
-    GpuProbe(),
+HOST_PROBES: tuple[Probe, ...] = (HostProbe(), MemoryTriadProbe())
+
+GPU_PROBES: tuple[Probe, ...] = (
+    XidProbe(),
     IdentityProbe(),
+    TenancyProbe(),
+    MemoryHealthProbe(),
+    VersionsProbe(),
+    GpuProbe(),
     NumaProbe(),
-    HostProbe(),
-    MemoryTriadProbe(),
+    SyncProbe(),
+    SmallCopyProbe(),
+    ClocksProbe(),
+    LinkProbe(),
+    AspmProbe(),
+    IdleSyncProbe(),
+    LaunchProbe(),
+    LargeCopyProbe(),
+    MempoolProbe(),
+    TriadProbe(),
+    AtomicsProbe(),
+    *map(ScheduleProbe, SCHEDULES),
 )
-"""In the order they are made: what the others depend on first, what heats the card last."""
+"""In the order they are made: what asks only NVML before our own process is seen on the card, what heats it last."""
+
+PROBES = (*GPU_PROBES, *HOST_PROBES)
 
 
-def chosen(target: Target, quick: bool, probes: tuple[Probe, ...] = PROBES) -> tuple[Probe, ...]:
+def chosen(target: Target, quick: bool) -> tuple[Probe, ...]:
     """The probes for a target: on a CPU those of the host alone."""
-    return tuple(probe for probe in probes if (probe.quick or not quick) and (target == "gpu" or probe.needs == "host"))
+    made = HOST_PROBES if target == "cpu" else PROBES
+    return tuple(probe for probe in made if probe.quick or not quick)
 
 
 def outcome(probe: Probe, parts: Parts, thresholds: Thresholds) -> list[Check]:
