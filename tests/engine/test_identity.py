@@ -6,9 +6,8 @@ Nothing here has a tolerance. Where bits differ, docs/contract.md says which sid
 from __future__ import annotations
 
 import os
-from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cache
+from itertools import product
 from typing import Any
 from unittest import mock
 
@@ -19,16 +18,18 @@ from hypothesis import strategies as st
 
 import engine
 from engine import _native
-from engine.backends import Backend, open_backend
+from engine.backends import open_backend
 from engine.backends.native import NativeBackend
 from engine.backends.reference import MISSING
 from engine.growers import GROWERS
 from engine.objectives import OBJECTIVES, get_objective
-from engine.params import parse_params
-from engine.tree import Tree
+from tests.engine.growing import assert_same, grow, instruction_sets
 
 NAN = float("nan")
-THREADS = (1, 2, 5)
+THREADS = (1, 2, 3, 8)
+HISTOGRAM_BYTES = (0, 20_000, 2**30)
+"""None is kept, some are, all are."""
+
 identity = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -54,31 +55,6 @@ class Problem:
 def fit(problem: Problem, device: str, n_threads: int = 0) -> engine.Model:
     train, evaluated = problem.datasets()
     return engine.train(problem.params | {"device": device, "n_threads": n_threads}, train, eval_set=evaluated)
-
-
-def grow_trees(backend: Backend, train: engine.Dataset, given_params: dict[str, Any]) -> list[Tree]:
-    """Trees of a backend that is driven by hand, for what a session does not let a caller choose."""
-    params = parse_params(given_params)
-    base_margin = get_objective(params.objective).base_margin(train.label, train.weight, params.base_score)
-    with closing(backend):
-        backend.begin_fit(backend.ingest(train), train.label, train.weight, params, base_margin)
-        for index in range(params.n_estimators):
-            backend.begin_tree(index)
-            GROWERS[params.grower](backend)
-            backend.end_tree()
-        return backend.end_fit()
-
-
-@cache
-def has(instruction_set: str) -> bool:
-    """Whether this machine can run a set; baseline it always can."""
-    try:
-        grow_trees(NativeBackend(1, instruction_set=instruction_set), engine.Dataset([[1.0]], [1.0]), {})
-    except ValueError as error:
-        if "this machine has no" not in str(error):
-            raise
-        return False
-    return True
 
 
 def assert_one_model(problem: Problem) -> engine.Model:
@@ -223,15 +199,11 @@ def test_both_find_the_same_cuts_and_bins(problem):
 
 
 @identity
-@given(problems(), st.sampled_from(["baseline", "avx2", "avx512"]), st.sampled_from([0, 20_000, 2**30]))
-def test_neither_vector_code_nor_kept_histograms_change_a_bit(problem, instruction_set, histogram_bytes):
-    assume(has(instruction_set))
+@given(problems(), st.sampled_from(THREADS), st.sampled_from(instruction_sets()), st.sampled_from(HISTOGRAM_BYTES))
+def test_neither_vector_code_nor_kept_histograms_change_a_bit(problem, n_threads, instruction_set, histogram_bytes):
     train, _ = problem.datasets()
-    native = NativeBackend(2, histogram_bytes=histogram_bytes, instruction_set=instruction_set)
-    expected = grow_trees(open_backend("reference"), train, problem.params)
-    for tree, oracle in zip(grow_trees(native, train, problem.params), expected, strict=True):
-        for name, array in oracle.arrays().items():
-            assert getattr(tree, name).tobytes() == array.tobytes(), name
+    native = NativeBackend(n_threads, histogram_bytes=histogram_bytes, instruction_set=instruction_set)
+    assert_same(grow(native, train, problem.params), grow(open_backend("reference"), train, problem.params))
 
 
 @identity
@@ -326,3 +298,32 @@ def test_past_the_quantile_sample(weighted):
     y = X[:, 0] * np.nan_to_num(X[:, 1]) + rng.normal(size=n_rows)
     weight = rng.integers(0, 4, n_rows).astype(np.float32) if weighted else None
     assert_one_model(Problem(X, y, weight, 64, {"n_estimators": 1, "max_depth": 3}))
+
+
+# ---- rows enough that chunks, partial histograms and threads meet ----------------------------------------------------
+
+FORTY_THOUSAND = {
+    "plain": {},
+    "min_samples_leaf, so rows are counted": {"params": {"min_samples_leaf": 20}},
+    "weights": {"weight": lambda rng, n: rng.uniform(0.0, 2.0, n)},
+    "frequencies": {"weight": lambda rng, n: rng.integers(0, 8, n)},
+    "sixteen-bit bins": {"max_bin": 400},
+}
+
+
+@pytest.mark.parametrize("objective", sorted(OBJECTIVES))
+@pytest.mark.parametrize("grower", GROWERS)
+@pytest.mark.parametrize("case", FORTY_THOUSAND)
+def test_forty_thousand_rows_at_any_threads_vectors_and_budget(case, grower, objective):
+    problem = large_problem(40_000, 9, objective, grower=grower, max_depth=5, n_estimators=2)
+    settings = dict(FORTY_THOUSAND[case])
+    make_weight = settings.pop("weight", lambda rng, n: None)
+    params = problem.params | settings.pop("params", {})
+    weight = make_weight(np.random.default_rng(7), len(problem.y))
+    train, _ = replace(problem, weight=weight, **settings).datasets()
+    assert train.cuts.wide == (case == "sixteen-bit bins")
+    expected = grow(open_backend("reference"), train, params)
+    assert min(map(len, expected)) > 20
+    for n_threads, instruction_set, histogram_bytes in product(THREADS, instruction_sets(), (100_000, 2**30)):
+        native = NativeBackend(n_threads, histogram_bytes=histogram_bytes, instruction_set=instruction_set)
+        assert_same(grow(native, train, params), expected, f"{n_threads} threads, {instruction_set}, {histogram_bytes}")

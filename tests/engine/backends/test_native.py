@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from engine.backends.reference import MISSING, ReferenceBackend, ReferencePlane
 from engine.errors import SessionError
 from engine.growers import GROWERS
 from engine.params import parse_params
+from tests.engine.growing import grow_on, instruction_sets
 
 GROWN = {"max_depth": 4, "n_estimators": 2, "learning_rate": 0.5}
 
@@ -51,15 +52,9 @@ def labels_of(data, seed=0):
 
 def grow(backend, plane, label, weight=None, eval_planes=(), **params):
     params = parse_params({**GROWN, **params})
-    backend.begin_fit(plane, label, weight, params, np.float32(0.25), eval_planes)
-    try:
-        for index in range(params.n_estimators):
-            backend.begin_tree(index)
-            GROWERS[params.grower](backend)
-            backend.end_tree()
-        return backend.end_fit(), [backend.eval_margins(i) for i in range(len(eval_planes))]
-    finally:
-        backend.close()
+    with closing(backend):
+        trees = grow_on(backend, plane, label, weight, params, np.float32(0.25), eval_planes)
+        return trees, [backend.eval_margins(i) for i in range(len(eval_planes))]
 
 
 def bytes_of(trees):
@@ -158,15 +153,6 @@ def test_one_row():
 # ---- the same bits whatever the process does -------------------------------------------------------------------------
 
 
-def instruction_sets():
-    flags = set(Path("/proc/cpuinfo").read_text().split())
-    return [
-        "baseline",
-        *(["avx2"] * ("avx2" in flags)),
-        *(["avx512"] * ({"avx512bw", "avx512dq", "avx512vl"} <= flags)),
-    ]
-
-
 @pytest.mark.parametrize("objective", ["squared_error", "logistic", "poisson"])
 @pytest.mark.parametrize("value_bins", [[200, 31, 8], [300, 31, 8]])
 def test_every_instruction_set_gives_the_same_bits(objective, value_bins):
@@ -183,23 +169,16 @@ def test_every_instruction_set_gives_the_same_bits(objective, value_bins):
 def test_the_caller_s_rounding_mode_does_not_matter_and_is_left_as_it_was(mode):
     data = binned(20_000, [50, 9])
     label = labels_of(data)
-    params = parse_params(GROWN)
-    plain = bytes_of(grow(NativeBackend(2), data.native, label)[0])
+    plain, _ = grow(NativeBackend(2), data.native, label)
     libm = ctypes.CDLL("libm.so.6")
-    backend = NativeBackend(2)
     assert libm.fesetround(mode) == 0
     try:
-        backend.begin_fit(data.native, label, None, params, np.float32(0.25))
-        for index in range(params.n_estimators):
-            backend.begin_tree(index)
-            GROWERS[params.grower](backend)
-            backend.end_tree()
+        trees, _ = grow(NativeBackend(2), data.native, label)
         kept = libm.fegetround()
     finally:
         libm.fesetround(0)
     assert kept == mode
-    assert bytes_of(backend.end_fit()) == plain
-    backend.close()
+    assert bytes_of(trees) == bytes_of(plain)
 
 
 def run_script(script):

@@ -23,9 +23,9 @@ from engine.device.emulated import EmulatedDevice, load_library
 from engine.device.tuner import NEVER, Tuning
 from engine.errors import ParamError, SessionError
 from engine.growers import GROWERS
-from engine.objectives import get_objective
 from engine.params import Params, parse_params
 from engine.tree import Tree
+from tests.engine.growing import assert_same, grow
 
 NAN = float("nan")
 
@@ -38,27 +38,8 @@ def make_data(n_rows: int, n_features: int = 3, *, max_bin: int = 255, weight: A
     return engine.Dataset(X, (y > 0).astype(float), weight=weight, max_bin=max_bin)
 
 
-def grow(backend: Any, train: engine.Dataset, given: dict[str, Any]) -> list[Tree]:
-    params = parse_params(given)
-    base_margin = get_objective(params.objective).base_margin(train.label, train.weight, params.base_score)
-    with closing(backend):
-        backend.begin_fit(backend.ingest(train), train.label, train.weight, params, base_margin)
-        for index in range(params.n_estimators):
-            backend.begin_tree(index)
-            GROWERS[params.grower](backend)
-            backend.end_tree()
-        return backend.end_fit()
-
-
 def emulated(seed: int = 0, **settings: Any) -> ResidentBackend:
     return ResidentBackend(partial(EmulatedDevice, seed, **settings))
-
-
-def assert_same(trees: list[Tree], expected: list[Tree]) -> None:
-    for number, (tree, other) in enumerate(zip(trees, expected, strict=True)):
-        for name, array in other.arrays().items():
-            np.testing.assert_array_equal(getattr(tree, name), array, err_msg=f"{name} of tree {number}")
-            assert getattr(tree, name).tobytes() == array.tobytes(), f"{name} of tree {number}"
 
 
 # ---- what host and kernels share -------------------------------------------------------------------------------------
