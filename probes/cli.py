@@ -22,6 +22,7 @@ from probes.check import Check
 from probes.cores import usable_cores
 from probes.passport import take_passport
 from probes.probe import chosen
+from probes.store import keep_probe, probe_folder
 from probes.supervisor import FULL_LIMIT_S, QUICK_LIMIT_S, supervise
 from probes.thresholds import ThresholdError, Thresholds, load_thresholds
 from probes.verdict import Judgement, Target, decide, value_of
@@ -67,10 +68,20 @@ def probe(
         _fail(error.args[0], USAGE)
     checks = _probe(table, as_json, target, threads, quick, thresholds, replay)
     judgement = decide(checks, table)
+    digest = None if replay else _keep(target, checks, judgement)
     if as_json:
-        typer.echo(json.dumps(_as_json(checks, judgement, target, threads), allow_nan=False, indent=2))
+        found = {
+            "verdict": judgement.decision,
+            "exit_code": judgement.exit_code,
+            "reasons": list(judgement.reasons),
+            "target": target,
+            "threads": threads,
+            "passport": digest,
+            "checks": [asdict(check) for check in checks],
+        }
+        typer.echo(json.dumps(found, allow_nan=False, indent=2))
     else:
-        _show_judgement(judgement, checks)
+        _show_judgement(judgement, checks, digest)
     raise typer.Exit(judgement.exit_code)
 
 
@@ -82,8 +93,8 @@ def passport(as_json: AsJson = False) -> None:
         typer.echo(json.dumps(found, indent=2, allow_nan=False))
         return
     table = Table(title=f"passport {found['digest']}", title_justify="left", show_header=False)
-    for part in ("host", "gpu", "software", "load"):
-        for name, value in (found[part] or {"": None}).items():
+    for part in ("host", "gpu", "probe", "software", "load"):
+        for name, value in _flat(found[part]).items():
             table.add_row(part, name, _shown(value))
         table.add_section()
     Console().print(table)
@@ -140,6 +151,17 @@ def _probe(
     return checks
 
 
+def _keep(target: Target, checks: list[Check], judgement: Judgement) -> str:
+    """Keep the probe for ladders; one that cannot be kept is still a verdict. Gives the passport's digest."""
+    digest = take_passport(checks=checks)["digest"]
+    try:
+        keep_probe(digest, target, checks, judgement)
+    except (OSError, TimeoutError) as error:
+        where = f"cannot keep this probe for ladders in {probe_folder()}"
+        typer.echo(f"{where} ({error}); set DYNO_CACHE_DIR to a writable directory", err=True)
+    return digest
+
+
 def _table(checks: list[Check], thresholds: Thresholds) -> Table:
     table = Table("check", "value", "", "held against", "", box=None, pad_edge=False)
     order = {name: place for place, name in enumerate(thresholds)}
@@ -150,7 +172,7 @@ def _table(checks: list[Check], thresholds: Thresholds) -> Table:
     return table
 
 
-def _show_judgement(judgement: Judgement, checks: list[Check]) -> None:
+def _show_judgement(judgement: Judgement, checks: list[Check], digest: str | None) -> None:
     console = _console()
     console.print()
     console.print(Text(judgement.decision, DECISIONS[judgement.decision]))
@@ -159,17 +181,8 @@ def _show_judgement(judgement: Judgement, checks: list[Check]) -> None:
     unknown = sum(check.verdict == "unknown" for check in checks)
     if unknown:
         console.print(f"{unknown} of {len(checks)} checks are unknown. dyno probe --explain NAME says what to do.")
-
-
-def _as_json(checks: list[Check], judgement: Judgement, target: Target, threads: int) -> dict[str, Any]:
-    return {
-        "verdict": judgement.decision,
-        "exit_code": judgement.exit_code,
-        "reasons": list(judgement.reasons),
-        "target": target,
-        "threads": threads,
-        "checks": [asdict(check) for check in checks],
-    }
+    if digest is not None:
+        console.print(f"passport {digest}")
 
 
 def _explain(name: str, thresholds: Thresholds) -> None:
@@ -193,6 +206,12 @@ def _console() -> Console:
 def _fail(message: str, code: int) -> NoReturn:
     typer.echo(message, err=True)
     raise typer.Exit(code)
+
+
+def _flat(part: dict[str, Any] | None) -> dict[str, Any]:
+    """A part's values by name, those of the probe's figures among them; one unknown without a part."""
+    part = part or {"": None}
+    return {name: value for name, value in part.items() if name != "figures"} | part.get("figures", {})
 
 
 def _shown(value: Any) -> str:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -33,6 +33,9 @@ QUICK_LIMIT_S = 10.0
 START_LIMIT_S = 10.0
 """For a Python to start and import: 0.3 s from a warm disk."""
 
+CHILD = (sys.executable, "-P", "-m", "probes.child")
+"""-P: the caller's directory may hold modules with our names."""
+
 LAST_WORDS = 300
 """Characters of a dead child's standard error that are told."""
 
@@ -45,6 +48,7 @@ def supervise(
     user_file: Path | None = None,
     replay: Path | None = None,
     limit_s: float = FULL_LIMIT_S,
+    child: Sequence[str] = CHILD,
 ) -> Iterator[Check]:
     """Make the checks of some probes, each exactly once, as they come.
 
@@ -60,8 +64,10 @@ def supervise(
         As for `load_thresholds`, and a recorded host.
     limit_s : float
         Of the whole; what is not made by then is unknown.
+    child : sequence of str
+        Command that makes the checks, as `probes.child` does.
     """
-    watch = _Watch(thresholds, limit_s)
+    watch = _Watch(thresholds, limit_s, child)
     probes = list(probes)
     for schedule in get_args(Schedule):
         pending = [probe for probe in probes if probe.schedule == schedule]
@@ -82,8 +88,9 @@ def supervise(
 class _Watch:
     """The clock over all children, and the parts that are known to hang."""
 
-    def __init__(self, thresholds: Thresholds, limit_s: float):
+    def __init__(self, thresholds: Thresholds, limit_s: float, command: Sequence[str]):
         self._thresholds = thresholds
+        self._command = command
         self._limit_s = limit_s
         self._end = time.monotonic() + limit_s
         self._broken: dict[str, str] = {}
@@ -99,7 +106,7 @@ class _Watch:
         """Follow one child as far as it gets; at least one probe is taken out of `pending`."""
         step, told = "start", set()
         limit = START_LIMIT_S
-        with _Child(order) as child:
+        with _Child(self._command, order) as child:
             began = time.monotonic()
             while pending:
                 event = child.next_event(min(began + limit, self._end) - time.monotonic())
@@ -144,11 +151,10 @@ class _Watch:
 class _Child:
     """A running child; leaving the block ends it and whatever it started."""
 
-    def __init__(self, order: Order):
+    def __init__(self, command: Sequence[str], order: Order):
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, closed by __exit__
         self._process = subprocess.Popen(
-            # -P: the caller's directory may hold modules with our names.
-            [sys.executable, "-P", "-m", "probes.child"],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

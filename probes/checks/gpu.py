@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from probes.check import Check
 from probes.parts import Nvml, Parts, UnavailableError
+from probes.pci import find_gpu
 from probes.thresholds import Thresholds
-
-NVIDIA_VENDOR = "0x10de"
 
 DIGEST_LENGTH = 16
 """Hex digits kept of the hash of a UUID: the card is told from others, and cannot be looked up."""
@@ -51,7 +49,7 @@ class GpuProbe:
         seen = _driver_seen(parts)
         if seen is None:
             found = "an NVIDIA device on the PCI bus" if _device_seen(parts) else "no NVIDIA GPU"
-            return thresholds.state("gpu", None, "fail", f"{found} and no driver that serves one here ({reason})")
+            return thresholds.state("gpu", None, "fail", f"{found}, and no driver that serves one here")
         if not any(name.startswith("cupy") for name in parts.libraries):
             why = f"{seen}, but CuPy is not installed: nothing on it was measured; pip install 'gbt-dyno[cuda12]'"
             return thresholds.state("gpu", None, "warn", why)
@@ -80,7 +78,7 @@ class NumaProbe:
     """Whether this process may run on the CPUs that the card is attached to."""
 
     name: str = "numa"
-    needs: Literal["gpu"] = "gpu"
+    needs: Literal["nvml"] = "nvml"
     quick: bool = True
     limit_s: float = 2.0
     schedule: Literal["auto"] = "auto"
@@ -88,13 +86,12 @@ class NumaProbe:
 
     def run(self, parts: Parts, thresholds: Thresholds) -> list[Check]:
         """The card's node, by sysfs."""
-        address = parts.open_gpu().model.pci_bus_id.lower()[-12:]  # CUDA and NVML differ in the domain's digits
-        device = parts.root / "sys/bus/pci/devices" / address
+        device = find_gpu(parts)
         try:
             node = int((device / "numa_node").read_text())
             cpus = _cpu_list((device / "local_cpulist").read_text())
         except (OSError, ValueError):
-            raise UnavailableError(f"sysfs does not show the node of {address} here") from None
+            raise UnavailableError(f"sysfs does not say on which node {device.name} is") from None
         if node < 0:
             return [thresholds.state("card-numa", node, "pass", "the machine has one node, or does not say")]
         near = cpus & set(parts.affinity or ())
@@ -127,13 +124,9 @@ def _driver_seen(parts: Parts) -> str | None:
 
 
 def _device_seen(parts: Parts) -> bool:
-    return any(_is_nvidia(device) for device in (parts.root / "sys/bus/pci/devices").glob("*"))
-
-
-def _is_nvidia(device: Path) -> bool:
     try:
-        return (device / "vendor").read_text().strip() == NVIDIA_VENDOR
-    except OSError:
+        return find_gpu(parts).is_dir()
+    except UnavailableError:
         return False
 
 

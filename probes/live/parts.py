@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from importlib import import_module
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 from probes import cores
 from probes.live.host_triad import bind_host_triad
+from probes.live.libraries import installed_libraries
 from probes.parts import Gpu, Nvml, Parts, Schedule, UnavailableError
 
 
@@ -45,7 +45,7 @@ def live_parts(schedule: Schedule, threads: int) -> Parts:
         open_gpu=open_gpu,
         open_nvml=open_nvml,
         bind_host_triad=bind_host_triad,
-        libraries={found.name.lower(): found.version for found in distributions() if found.name},
+        libraries=installed_libraries(),
         threads=threads,
     )
 
