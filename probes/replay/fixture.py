@@ -44,17 +44,30 @@ class Moments(Strict):
     after: Any
 
 
-def _form(reading: Any) -> str:
-    if isinstance(reading, dict | Strict):
-        keys = reading.keys() if isinstance(reading, dict) else type(reading).model_fields
-        return "raises" if "raises" in keys else "moments" if "during" in keys else "value"
-    return "value"
+class Counter(Strict):
+    """A reading that rises while the card is at work."""
+
+    start: Annotated[int, Field(ge=0)]
+    per_load_second: Rate
+
+
+FORMS = {"raises": "raises", "during": "moments", "per_load_second": "counter"}
+"""The key by which each form of a reading is told; anything else is the value itself."""
+
+
+def _form(found: Any) -> str:
+    keys = found.keys() if isinstance(found, dict) else ()
+    return next((form for key, form in FORMS.items() if key in keys), "value")
 
 
 Reading = Annotated[
-    Annotated[Raises, Tag("raises")] | Annotated[Moments, Tag("moments")] | Annotated[Any, Tag("value")],
+    Annotated[Raises, Tag("raises")]
+    | Annotated[Moments, Tag("moments")]
+    | Annotated[Counter, Tag("counter")]
+    | Annotated[Any, Tag("value")],
     Discriminator(_form),
 ]
+Readings = dict[str, Reading]
 
 
 class Latency(Strict):
@@ -107,8 +120,10 @@ class GpuTimes(Strict):
         Launch and wait, by schedule flag.
     after_idle_s : float
         The same after 5 ms or more without a call.
-    event_s, graph_kernel_s : float
-        Device time of an empty kernel; of each in a graph.
+    event_s : float
+        Device time of an empty kernel.
+    graph_launch_s : float
+        To enqueue a graph.
     copy_latency_s, copy_bytes_s : dict
         By host memory; by direction and host memory.
     triad_bytes_s : float
@@ -124,7 +139,7 @@ class GpuTimes(Strict):
     round_trip_s: dict[Schedule, Latency]
     after_idle_s: Seconds
     event_s: Seconds
-    graph_kernel_s: Seconds
+    graph_launch_s: Seconds
     copy_latency_s: dict[HostMemory, Seconds]
     copy_bytes_s: dict[Direction, dict[HostMemory, Rate]]
     triad_bytes_s: Rate
@@ -144,7 +159,7 @@ class Expect(Strict):
 
     verdict: Literal["accept", "accept with warnings", "reject"]
     exit_code: Literal[0, 4]
-    first_reason: Text | None
+    first_reason: Text | None = None
 
 
 class Fixture(Strict):
@@ -158,6 +173,8 @@ class Fixture(Strict):
         of a key takes it away.
     recorded, written_from : str
         Exactly one: when and where it was recorded, or the publication or incident it was written from.
+    assumed : str
+        Which figures of a written one nobody has published: chosen, so that the rest can be played.
     target, threads
         As ``--for`` and ``--threads``.
     affinity : int
@@ -174,12 +191,13 @@ class Fixture(Strict):
     title: Text
     recorded: Text | None = None
     written_from: Text | None = None
+    assumed: Text | None = None
     target: Literal["gpu", "cpu"]
     threads: Annotated[int, Field(gt=0)]
     affinity: Annotated[int, Field(gt=0)] | None = None
     clock: ClockCost = ClockCost()
-    gpu: GpuTimes | Raises
-    nvml: dict[str, Reading] | Raises
+    gpu: Annotated[Annotated[GpuTimes, Tag("value")] | Annotated[Raises, Tag("raises")], Discriminator(_form)]
+    nvml: Annotated[Annotated[Readings, Tag("value")] | Annotated[Raises, Tag("raises")], Discriminator(_form)]
     files: dict[str, str | Link] = {}
     host_triad_bytes_s: Rate | Raises
     libraries: dict[str, str] = {}
@@ -221,8 +239,9 @@ def load_fixture(path: Path) -> Fixture:
         return Fixture.model_validate_json(json.dumps(merged))
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the fixture"
-        raise FixtureError(f"{path}: {where}: {first['msg']} (found {str(first['input'])[:80]!r})") from None
+        where = ".".join(str(part) for part in first["loc"] if part != "value") or "the fixture"
+        found = "" if isinstance(first["input"], dict) else f" (found {first['input']!r:.80})"
+        raise FixtureError(f"{path}: {where}: {first['msg']}{found}") from None
 
 
 def _completed(path: Path, below: tuple[Path, ...]) -> dict[str, Any]:
@@ -261,5 +280,5 @@ def _merge(base: Any, over: Any) -> Any:
 
 
 def _whole(value: dict[str, Any]) -> bool:
-    """Replaced as one: a refusal, a link, or a reading's moments."""
-    return bool({"raises", "link", "during"} & value.keys())
+    """Replaced as one: a refusal, a link, or a reading of several keys."""
+    return "link" in value or _form(value) != "value"

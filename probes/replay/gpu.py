@@ -28,10 +28,12 @@ class Load:
 
     clock: ReplayedClock
     ended: float | None = field(default=None, init=False)
+    total_s: float = field(default=0.0, init=False)
 
     def takes(self, seconds: float) -> None:
         """Work for so long."""
         self.clock.advance(seconds)
+        self.total_s += seconds
         self.ended = self.clock.seconds
 
     @property
@@ -73,8 +75,8 @@ class ReplayedGpu:
         return launch, wait
 
     def bind_graph(self, n_kernels: int) -> Call:
-        """One launch, and each kernel's time on the card."""
-        return lambda: self._takes(self._times.launch_s + n_kernels * self._times.graph_kernel_s)
+        """One enqueueing, however many kernels it holds."""
+        return lambda: self._takes(self._times.graph_launch_s)
 
     def event_seconds(self) -> float:
         """Of an empty kernel."""
@@ -120,5 +122,5 @@ class ReplayedGpu:
         self._last_call = self._clock.seconds
 
     def _works(self, seconds: float) -> None:
-        self._load.takes(seconds)
+        self._load.takes(seconds + self._latency.p50)
         self._last_call = self._clock.seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from probes.parts import UnavailableError
-from probes.replay.fixture import Moments, Raises
+from probes.replay.fixture import Counter, Moments, Raises
 from probes.replay.gpu import Load
 
 
@@ -23,4 +23,6 @@ class ReplayedNvml:
         reading = self._readings[field]
         if isinstance(reading, Raises):
             raise UnavailableError(f"NVML does not tell {field}: {reading.raises}")
+        if isinstance(reading, Counter):
+            return reading.start + int(reading.per_load_second * self._load.total_s)
         return getattr(reading, self._load.moment) if isinstance(reading, Moments) else reading
