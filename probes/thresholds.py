@@ -39,6 +39,8 @@ class Threshold(BaseModel):
         Of the value and the bounds; "" for facts.
     warn_above, fail_above, warn_below, fail_below : float or None
         Strict inequalities. None of them for a fact, whose probe says the verdict.
+    drift : float or None
+        How many times the smaller of two values around a fit the larger may be; beyond, the fit's row is not valid.
     when_unknown : {"note", "warn", "reject"}
         What the verdict makes of a host where the check could not be made.
     why, advice : str
@@ -54,6 +56,7 @@ class Threshold(BaseModel):
     fail_above: Bound = None
     warn_below: Bound = None
     fail_below: Bound = None
+    drift: Annotated[float, Field(gt=1, allow_inf_nan=False)] | None = None
     when_unknown: Literal["note", "warn", "reject"] = "note"
     why: Text
     advice: Text

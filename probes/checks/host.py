@@ -52,6 +52,22 @@ class HostProbe:
         return [_made(name, _READERS[name], parts, thresholds) for name in self.names]
 
 
+def throttled_check(before: cores.Throttling | None, after: cores.Throttling | None, thresholds: Thresholds) -> Check:
+    """How much of the time between two readings the quota held this cgroup back."""
+    name = "cpu-throttled-under-load"
+    if before is None or after is None:
+        return thresholds.unknown(name, "the kernel shows no CPU quota statistics here")
+    return thresholds.judge(name, throttled_percent(before, after))
+
+
+def stolen_check(before: cores.CpuTime | None, after: cores.CpuTime | None, thresholds: Thresholds) -> Check:
+    """How much of the time between two readings the hypervisor gave to other guests."""
+    name = "cpu-stolen-under-load"
+    if before is None or after is None:
+        return thresholds.unknown(name, "proc/stat shows no steal time here")
+    return thresholds.judge(name, 100 * after.since(before).stolen_share)
+
+
 def throttled_percent(before: cores.Throttling, after: cores.Throttling) -> float:
     """Share of the quota periods between two readings in which this cgroup was held back, in percent."""
     periods = after.periods - before.periods

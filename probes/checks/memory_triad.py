@@ -8,7 +8,7 @@ from typing import Literal
 
 from probes import cores
 from probes.check import Check
-from probes.checks.host import throttled_percent
+from probes.checks.host import stolen_check, throttled_check
 from probes.parts import Call, Clock, Parts, UnavailableError
 from probes.thresholds import Thresholds
 
@@ -29,18 +29,19 @@ class MemoryTriadProbe:
     quick: bool = False
     limit_s: float = 8.0
     schedule: Literal["auto"] = "auto"
-    names: tuple[str, ...] = ("cpu-throttled-under-load", "host-triad")
+    names: tuple[str, ...] = ("cpu-throttled-under-load", "cpu-stolen-under-load", "host-triad")
 
     def run(self, parts: Parts, thresholds: Thresholds) -> list[Check]:
-        """GB/s, median of the windows; and the share of periods that were throttled meanwhile."""
+        """GB/s, median of the windows; and how much of the meanwhile the quota and the hypervisor took away."""
         available = cores.memory_available(parts.root)
         nbytes = TRIAD_BYTES if available is None else min(TRIAD_BYTES, available // 4)
         triad, moved = parts.bind_host_triad(nbytes, parts.threads)
         triad()  # takes the memory
-        before = cores.throttling(parts.root)
+        throttling, time = cores.throttling(parts.root), cores.cpu_time(parts.root)
         speed = median(_bytes_s(triad, moved, parts.clock) for _ in range(WINDOWS))
         return [
-            _throttled(before, cores.throttling(parts.root), thresholds),
+            throttled_check(throttling, cores.throttling(parts.root), thresholds),
+            stolen_check(time, cores.cpu_time(parts.root), thresholds),
             thresholds.judge("host-triad", speed / 1e9),
         ]
 
@@ -53,10 +54,3 @@ def _bytes_s(triad: Call, moved: int, clock: Clock) -> float:
         if times > 1 and clock.now() == start:
             raise UnavailableError("the clock did not move")
     return times * moved / spent
-
-
-def _throttled(before: cores.Throttling | None, after: cores.Throttling | None, thresholds: Thresholds) -> Check:
-    name = "cpu-throttled-under-load"
-    if before is None or after is None:
-        return thresholds.unknown(name, "the kernel shows no CPU quota statistics here")
-    return thresholds.judge(name, throttled_percent(before, after))
