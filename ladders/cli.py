@@ -22,17 +22,25 @@ from engine.kernels.cli import kernels
 from ladders.contenders import CONTENDERS
 from ladders.data.cache import cache_folder
 from ladders.plan import Plan, make_plan
-from ladders.progress import Display, Estimate, duration
+from ladders.progress import Display, Estimate, Fit, duration, expected_seconds
 from ladders.runner import Step, answering, measure, missing, prepare_steps
 from ladders.scenario import load_scenario, scenario_names
-from probes.cli import passport
+from probes.cli import passport, probe
 from probes.cores import usable_cores
 from probes.host import read_load
+from results import render, render_growth, render_pairs
 from results.cli import results_app, standings
-from results.render import terminal, to_terminal
 from results.schema import Row
+from results.standings import Standings
 from results.standings import standings as rank
 from results.store import Store, StoreError, local_store
+
+REPORTS: dict[str, Callable[[Standings, Console], None]] = {
+    "standings": render.to_terminal,
+    "pairs": render_pairs.to_terminal,
+    "growth": render_growth.to_terminal,
+}
+"""What the end of a run shows, by the scenario's `report`."""
 
 BUSY_LOAD = 0.5
 """Half a core's worth of other work is a quarter of a small host."""
@@ -49,6 +57,7 @@ app.add_typer(ladder_app, name="ladder")
 app.add_typer(engine_app, name="engine")
 app.add_typer(results_app, name="results")
 app.command()(standings)
+app.command(epilog="Example: dyno probe --quick --for gpu && dyno ladder run msd-shaped")(probe)
 app.command()(passport)
 app.command(epilog="Example: dyno kernels --arch sm_90")(kernels)
 
@@ -63,6 +72,17 @@ def _completed(known: list[str]) -> Callable[[str], list[str]]:
     return complete
 
 
+def _completed_rungs(context: typer.Context, incomplete: str) -> list[str]:
+    """Rungs of the scenario that stands before, if one does and can be read."""
+    # While the last option lacks its value, the shell's words are not parsed and stand in `args` as they came.
+    name = context.params.get("name") or next(iter(context.args), "")
+    try:
+        rungs = load_scenario(name).rungs
+    except ValueError:
+        return []
+    return _completed([rung.name for rung in rungs])(incomplete)
+
+
 Name = Annotated[
     str,
     typer.Argument(
@@ -72,13 +92,25 @@ Name = Annotated[
 ]
 Scale = Annotated[float, typer.Option(help="Share of every rung's rows, in (0, 1]; never mixed with full rows.")]
 Repeats = Annotated[int | None, typer.Option(help="Fits of each contender.  [default: the scenario's]")]
+Rungs = Annotated[
+    str | None,
+    typer.Option(
+        help="Names, comma-separated.  [default: all of the scenario]",
+        autocompletion=_completed_rungs,
+    ),
+]
 Contenders = Annotated[
     str | None,
     typer.Option(
         help="Names, comma-separated.  [default: the scenario's]", autocompletion=_completed(list(CONTENDERS))
     ),
 ]
-Threads = Annotated[int | None, typer.Option(help="Of every contender.  [default: the cores this process may use]")]
+Threads = Annotated[
+    str | None,
+    typer.Option(
+        help="Numbers, comma-separated: every contender at each.  [default: the scenario's, else all usable cores]"
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of tables.")]
 
 
@@ -101,47 +133,49 @@ def list_ladders(as_json: AsJson = False) -> None:
     Console().print(table)
 
 
-@ladder_app.command("plan", epilog="Example: dyno ladder plan flights --contenders engine-depthwise,xgboost-depthwise")
+@ladder_app.command("plan", epilog="Example: dyno ladder plan cpu-pairs --rungs tall,msd-year --threads 2")
 def show_plan(
     name: Name,
     scale: Scale = 1.0,
     repeats: Repeats = None,
+    rungs: Rungs = None,
     contenders: Contenders = None,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """What a run would measure now, in order, and about how long it would take. Makes the data, trains nothing."""
-    plan = _plan(name, scale, repeats, contenders, threads)
+    plan = _plan(name, scale, repeats, rungs, contenders, threads)
     rows = _read(local_store(), plan)
     steps = _steps(plan)
     to_do = missing(steps, rows)
     if as_json:
         print(json.dumps([{**step.fields, "to_do": step in to_do} for step in steps], indent=2))
         return
-    table = Table("rung", "repeat", "order", "contender", "", box=None, pad_edge=False)
+    table = Table("rung", "threads", "repeat", "order", "contender", "", box=None, pad_edge=False)
     for step in steps:
-        state = "" if step in to_do else "measured"
-        table.add_row(step.fit.rung.name, str(step.fit.repeat), str(step.fit.order), step.fit.contender, state)
+        fit, state = step.fit, "" if step in to_do else "measured"
+        table.add_row(fit.rung.name, str(fit.threads), str(fit.repeat), str(fit.order), fit.contender, state)
     Console().print(table)
-    seconds = Estimate(rows).left(_names(to_do))
-    Console().print(f"{len(to_do)} of {len(steps)} fits to do, {_about(seconds)}, {plan.threads} threads each")
+    seconds = Estimate(_expected(steps), rows).left(_names(to_do))
+    Console().print(f"{len(to_do)} of {len(steps)} fits to do, about {duration(seconds)}")
 
 
-@ladder_app.command("run", epilog="Example: dyno ladder run flights --scale 0.1 --repeats 2")
+@ladder_app.command("run", epilog="Example: dyno ladder run cpu-pairs --rungs msd-year --threads 1,2 --repeats 3")
 def run(
     name: Name,
     scale: Scale = 1.0,
     repeats: Repeats = None,
+    rungs: Rungs = None,
     contenders: Contenders = None,
     threads: Threads = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already measured.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each row as a JSON line, once measured.")] = False,
 ) -> None:
-    """Measure what is missing, one process a fit, contenders interleaved; then show the standings of it.
+    """Measure what is missing, one process a fit, contenders interleaved; then show what the scenario reports.
 
     A run that was interrupted or killed goes on where it stopped: the same command again.
     """
-    plan = _plan(name, scale, repeats, contenders, threads)
+    plan = _plan(name, scale, repeats, rungs, contenders, threads)
     store = local_store()
     _warn_if_busy()
     with _alone():
@@ -151,12 +185,12 @@ def run(
         if len(to_do) < len(steps):
             measured = f"{len(steps) - len(to_do)} of {len(steps)} fits are measured already"
             typer.echo(f"{measured}; --fresh measures them again", err=True)
-        _measure_all(to_do, plan, store, Estimate(earlier), as_json)
+        _measure_all(to_do, plan, store, Estimate(_expected(steps), earlier), as_json)
     rows = answering(steps, _read(store, plan))
     if not any(row.status == "ok" and row.valid for row in rows):
         _fail(f"nothing measured: none of {len(steps)} fits has status ok; see the messages above", NOTHING_MEASURED)
     if not as_json:
-        to_terminal(rank(rows), terminal())
+        REPORTS[plan.scenario.report](rank(rows), render.terminal())
 
 
 def _measure_all(to_do: list[Step], plan: Plan, store: Store, estimate: Estimate, as_json: bool) -> None:
@@ -178,15 +212,39 @@ def _measure_all(to_do: list[Step], plan: Plan, store: Store, estimate: Estimate
         _fail(str(error), USAGE)
 
 
-def _plan(name: str, scale: float, repeats: int | None, contenders: str | None, threads: int | None) -> Plan:
-    chosen = None if contenders is None else [part.strip() for part in contenders.split(",") if part.strip()]
-    if threads is None:
-        threads = max(1, math.floor(usable_cores() or os.cpu_count() or 1))
+def _plan(
+    name: str,
+    scale: float,
+    repeats: int | None,
+    rungs: str | None,
+    contenders: str | None,
+    threads: str | None,
+) -> Plan:
     try:
-        scenario = load_scenario(name)
-        return make_plan(scenario, named=name, threads=threads, scale=scale, repeats=repeats, contenders=chosen)
+        return make_plan(
+            load_scenario(name),
+            cores=max(1, math.floor(usable_cores() or os.cpu_count() or 1)),
+            named=name,
+            scale=scale,
+            repeats=repeats,
+            rungs=_listed(rungs),
+            contenders=_listed(contenders),
+            threads=_numbers(threads),
+        )
     except ValueError as error:
         _fail(str(error), USAGE)
+
+
+def _listed(names: str | None) -> list[str] | None:
+    return None if names is None else [part.strip() for part in names.split(",") if part.strip()]
+
+
+def _numbers(threads: str | None) -> list[int] | None:
+    parts = _listed(threads)
+    try:
+        return None if parts is None else [int(part) for part in parts]
+    except ValueError:
+        raise ValueError(f"threads '{threads}' must be whole numbers, comma-separated, for example 1,2") from None
 
 
 def _steps(plan: Plan) -> list[Step]:
@@ -219,22 +277,28 @@ def _warn_if_busy() -> None:
 
 
 def _read(store: Store, plan: Plan) -> list[Row]:
-    """This ladder's rows at this scale and these threads."""
+    """This ladder's rows at this scale."""
     try:
         content = store.read(plan.scenario.name)
     except StoreError as error:
         _fail(str(error), USAGE)
     for problem in content.problems:
         typer.echo(f"passed over: {problem}", err=True)
-    return [row for row in content.rows if (row.scale, row.threads) == (plan.scale, plan.threads)]
+    return [row for row in content.rows if row.scale == plan.scale]
 
 
-def _names(steps: list[Step]) -> list[tuple[str, str]]:
-    return [(step.fit.rung.name, step.fit.contender) for step in steps]
+def _names(steps: list[Step]) -> list[Fit]:
+    return [(step.fit.rung.name, step.fit.threads, step.fit.contender) for step in steps]
 
 
-def _about(seconds: float | None) -> str:
-    return "time unknown until the first is measured" if seconds is None else f"about {duration(seconds)}"
+def _expected(steps: list[Step]) -> dict[Fit, float]:
+    """Seconds a fit, by what is known before any is measured; none for what cannot be."""
+    seconds = {}
+    for name, step in zip(_names(steps), steps, strict=True):
+        cells = step.fields.get("n_rows", 0) * step.fields.get("n_features", 0)
+        guess = expected_seconds(cells, step.fit.asked.n_estimators, step.fit.threads)
+        seconds[name] = 0.0 if step.unsupported else guess
+    return seconds
 
 
 def _fail(message: str, code: int) -> NoReturn:

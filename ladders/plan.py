@@ -18,6 +18,7 @@ class Fit:
     Attributes
     ----------
     rung : Rung
+    threads : int
     contender : str
     repeat, block, order, seed : int
         See `results.schema.Row`.
@@ -25,6 +26,7 @@ class Fit:
     """
 
     rung: Rung
+    threads: int
     contender: str
     repeat: int
     block: int
@@ -40,53 +42,86 @@ class Plan:
     scenario: Scenario
     named: str
     scale: float
-    threads: int
     fits: tuple[Fit, ...]
+
+    @property
+    def rungs(self) -> list[Rung]:
+        """Those that have fits, in the scenario's order."""
+        chosen = {fit.rung.name for fit in self.fits}
+        return [rung for rung in self.scenario.rungs if rung.name in chosen]
 
     def command(self, fit: Fit) -> str:
         """The shell command that measures one fit again; the scenario is named as the caller did."""
         scale = [f"--scale={self.scale!r}"] if self.scale != 1 else []
-        chosen = [f"--contenders={fit.contender}", f"--repeats={fit.repeat + 1}", f"--threads={self.threads}"]
-        return shlex.join(["dyno", "ladder", "run", self.named, *scale, *chosen, "--fresh"])
+        chosen = [f"--rungs={fit.rung.name}", f"--contenders={fit.contender}"]
+        counted = [f"--repeats={fit.repeat + 1}", f"--threads={fit.threads}"]
+        return shlex.join(["dyno", "ladder", "run", self.named, *scale, *chosen, *counted, "--fresh"])
 
 
 def make_plan(
     scenario: Scenario,
     *,
-    threads: int,
+    cores: int,
     named: str | None = None,
     scale: float = 1.0,
     repeats: int | None = None,
     contenders: Sequence[str] | None = None,
+    rungs: Sequence[str] | None = None,
+    threads: Sequence[int] | None = None,
 ) -> Plan:
     """Lay out the fits.
 
-    A block is one repeat of one rung: every contender once, shuffled by (seed, rung, repeat). Blocks go repeat by
-    repeat over all rungs, so that a slow spell hits all contenders alike, and a run cut short has whole repeats.
-    The order does not depend on who was chosen, nor on how many repeats: a smaller run is a part of the larger.
+    A block is one repeat of one rung at one number of threads: every contender once, shuffled by (seed, rung, threads,
+    repeat). Blocks go repeat by repeat over all rungs, so that a slow spell hits all contenders alike, and a run cut
+    short has whole repeats. The order does not depend on what was chosen: a smaller run is a part of the larger.
+
+    Parameters
+    ----------
+    cores : int
+        Threads of a scenario that names none.
+    repeats, contenders, rungs, threads : optional
+        Instead of the scenario's and the rungs' own.
 
     Raises
     ------
     ValueError
-        For an unknown contender, or a scale, number of repeats or threads out of range.
+        For an unknown contender or rung, or a scale, number of repeats or threads out of range.
     """
-    repeats = scenario.repeats if repeats is None else repeats
     chosen = scenario.contenders if contenders is None else list(contenders)
     check_contenders(chosen)
     _check_range("scale", scale, 0 < scale <= 1, "in (0, 1]")
-    _check_range("repeats", repeats, 1 <= repeats <= 1000, "from 1 to 1000")
-    _check_range("threads", threads, 1 <= threads <= 4096, "from 1 to 4096")
-    fits = []
-    for repeat in range(repeats):
-        for rung in scenario.rungs:
-            everyone = [*scenario.contenders, *(name for name in chosen if name not in scenario.contenders)]
-            random.Random(f"{scenario.seed}/{rung.name}/{repeat}").shuffle(everyone)
-            fits += [
-                Fit(rung, name, repeat, repeat, order, scenario.seed, scenario.asked(name, rung, threads))
-                for order, name in enumerate(everyone)
-                if name in chosen
-            ]
-    return Plan(scenario, named or scenario.name, scale, threads, tuple(fits))
+    if repeats is not None:
+        _check_range("repeats", repeats, 1 <= repeats <= 1000, "from 1 to 1000")
+    if threads is not None:
+        _check_threads(threads)
+    blocks = [
+        (repeat, rung, count)
+        for rung in scenario.chosen_rungs(rungs)
+        for repeat in range(repeats or rung.repeats or scenario.repeats)
+        for count in threads or rung.threads or scenario.threads or [cores]
+    ]
+    blocks.sort(key=lambda block: block[0])
+    fits = tuple(fit for block in blocks for fit in _block(scenario, *block, chosen))
+    return Plan(scenario, named or scenario.name, scale, fits)
+
+
+def _block(scenario: Scenario, repeat: int, rung: Rung, threads: int, chosen: list[str]) -> list[Fit]:
+    everyone = [*scenario.contenders, *(name for name in chosen if name not in scenario.contenders)]
+    random.Random(f"{scenario.seed}/{rung.name}/{threads}/{repeat}").shuffle(everyone)
+    return [
+        Fit(rung, threads, name, repeat, repeat, order, scenario.seed, scenario.asked(name, rung, threads))
+        for order, name in enumerate(everyone)
+        if name in chosen
+    ]
+
+
+def _check_threads(threads: Sequence[int]) -> None:
+    if not threads:
+        raise ValueError("no number of threads is named")
+    for count in threads:
+        _check_range("threads", count, 1 <= count <= 4096, "from 1 to 4096")
+    if len(set(threads)) < len(threads):
+        raise ValueError(f"threads {', '.join(map(str, threads))} names a number twice")
 
 
 def _check_range(name: str, value: float, holds: bool, allowed: str) -> None:

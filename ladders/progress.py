@@ -1,9 +1,9 @@
-"""What a run shows while it runs: a bar on a terminal, a line a fit elsewhere. May import rich and results.schema."""
+"""What a run shows while it runs: a bar on a terminal, a line a fit elsewhere. May import rich and results."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import median
 from time import monotonic
 from types import TracebackType
@@ -12,35 +12,56 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from results.render import in_threads
 from results.schema import Row
 
-START_S = 2.0
-"""What a worker needs beside its fit (imports, data, warm-up), before this run has measured it."""
+START_S = 1.3
+"""What a worker needs beside its fit: imports, data, warm-up (median of ten contenders on a host of 2 cores)."""
 
-Fit = tuple[str, str]
-"""Rung and contender: what fits of about one duration share."""
+PREP_NS, TREE_NS = 90.0, 3.6
+"""Thread-nanoseconds a cell of the matrix, once and for each tree: means over ten contenders and three shapes, from
+research/cpu.md. Single contenders differ by a factor of two either way; the sum over a whole ladder by far less."""
+
+Fit = tuple[str, int, str]
+"""Rung, threads and contender: what fits of about one duration share."""
+
+
+def expected_seconds(cells: int, trees: int, threads: int) -> float:
+    """What a fit that was never measured may take: a guess that lets a ladder be planned before its first run."""
+    return START_S + cells * (PREP_NS + TREE_NS * trees) / threads * 1e-9
 
 
 class Estimate:
-    """Seconds that the remaining fits will take, from earlier repeats of the same; else from the others' median."""
+    """Seconds that the remaining fits will take: from earlier repeats of the same, else as expected.
 
-    def __init__(self, earlier: Iterable[Row] = ()) -> None:
+    What is measured corrects what is only expected: by the median of measured over expected.
+
+    Parameters
+    ----------
+    expected : dict of Fit to float
+        Seconds, for every fit that may be asked for.
+    earlier : iterable of Row
+    """
+
+    def __init__(self, expected: Mapping[Fit, float], earlier: Iterable[Row] = ()) -> None:
+        self._expected = expected
         self._seen: dict[Fit, list[float]] = {}
         for row in earlier:
             if row.fit_s is not None:
-                self.learn((row.rung, row.contender), row.fit_s + (row.predict_s or 0.0) + START_S)
+                seconds = row.fit_s + (row.predict_s or 0.0) + START_S
+                self.learn((row.rung, row.threads, row.contender), seconds)
 
     def learn(self, fit: Fit, seconds: float) -> None:
         """Note what one fit took, all in all."""
         self._seen.setdefault(fit, []).append(seconds)
 
-    def left(self, fits: Iterable[Fit]) -> float | None:
-        """Sum over the fits that are left; None before anything is known."""
-        if not self._seen:
-            return None
+    def left(self, fits: Iterable[Fit]) -> float:
+        """Sum over the fits that are left."""
         known = {fit: median(seconds) for fit, seconds in self._seen.items()}
-        typical = median(known.values())
-        return sum(known.get(fit, typical) for fit in fits)
+        # A fit expected to take nothing (its library is missing) says nothing about the others.
+        slower = [known[fit] / seconds for fit, seconds in self._expected.items() if fit in known and seconds > 0]
+        factor = median(slower) if slower else 1.0
+        return sum(known.get(fit, factor * self._expected[fit]) for fit in fits)
 
 
 class Display:
@@ -50,7 +71,7 @@ class Display:
     ----------
     console : rich.console.Console
         Where it shows; a bar if that is a terminal.
-    fits : list of (rung, contender)
+    fits : list of (rung, threads, contender)
         All that will be made, in order.
     estimate : Estimate
     """
@@ -82,12 +103,12 @@ class Display:
         """A fit starts."""
         self._started = monotonic()
         if self._bar:
-            self._bar.update(self._task, description=f"{fit[0]} · {fit[1]}", left=self._left())
+            self._bar.update(self._task, description=named(*fit), left=self._left())
 
     def end(self, row: Row) -> None:
         """A fit has ended with this row."""
         if row.status != "unsupported":
-            self._estimate.learn((row.rung, row.contender), monotonic() - self._started)
+            self._estimate.learn((row.rung, row.threads, row.contender), monotonic() - self._started)
         self._done += 1
         if self._bar:
             self._bar.update(self._task, completed=self._done, left=self._left())
@@ -102,18 +123,21 @@ class Display:
     def _left(self) -> str:
         if self._done == len(self._fits):
             return "done"
-        seconds = self._estimate.left(self._fits[self._done :])
-        if seconds is None:
-            return "time left unknown"
-        return f"about {duration(max(seconds - (monotonic() - self._started), 0.0))} left"
+        seconds = self._estimate.left(self._fits[self._done :]) - (monotonic() - self._started)
+        return f"about {duration(max(seconds, 0.0))} left"
 
 
 def told(row: Row) -> str:
     """One line on a row."""
-    name = f"{row.rung} · {row.contender} · repeat {row.repeat}:"
+    name = f"{named(row.rung, row.threads, row.contender)} · repeat {row.repeat}:"
     if row.status != "ok":
         return f"{name} {row.status}: {row.message.splitlines()[0]}"
     return f"{name} {row.ingest_s:.2f} s ingest, {row.train_s:.2f} s train, {row.metric} {row.value:.5g}"
+
+
+def named(rung: str, threads: int, contender: str) -> str:
+    """A fit in words."""
+    return f"{rung} · {in_threads(threads)} · {contender}"
 
 
 def duration(seconds: float) -> str:

@@ -76,7 +76,7 @@ def prepare_steps(plan: Plan, tell: Callable[[str], None] = lambda text: None) -
     """
     provenance = read_provenance()
     data: dict[str, Stored | str] = {}
-    for rung in plan.scenario.rungs:
+    for rung in plan.rungs:
         tell(f"data of {rung.name}")
         try:
             data[rung.name] = prepare(rung.data, rung.options, plan.scale)
@@ -145,7 +145,7 @@ def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> S
         "library": library,
         "version": installed,
         "device": "cpu",
-        "threads": plan.threads,
+        "threads": fit.threads,
         "repeat": fit.repeat,
         "block": fit.block,
         "order": fit.order,
@@ -153,6 +153,7 @@ def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> S
         "timing_mode": "in_memory",
         "knobs_asked": fit.asked.model_dump(),
         "data_hash": stored.digest if stored else None,
+        **(dict(zip(("n_rows", "n_features"), stored.train_shape(), strict=True)) if stored else {}),
         "command": plan.command(fit),
     }
     return Step(fit, fields, stored, unsupported)

@@ -1,7 +1,8 @@
 """The quick probe before and after every fit, and what its two halves say of the row between. May import probes.
 
 A row is marked, never dropped: an earlier harness had no way to tell the fits of a throttled hour from the others
-(research/harness.md §7.2). On a CPU the probe reads a dozen files in this process, 35 ms here; on a GPU it is a child of about 3 s.
+(research/harness.md §7.2). On a CPU the probe reads a dozen files in this process, 35 ms; on a GPU it is a child of
+about 3 s.
 """
 
 from __future__ import annotations

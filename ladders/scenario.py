@@ -6,6 +6,7 @@ A scenario is a TOML file: one of ours by name (`scenarios/*.toml`), or the call
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -19,6 +20,8 @@ from ladders.data.sources import check_options
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
 Growth = Literal["depthwise", "leafwise", "levelwise"]
+Repeats = Annotated[int, Field(ge=1, le=1000)]
+Threads = Annotated[list[Annotated[int, Field(ge=1, le=4096)]], Field(min_length=1)]
 
 
 class Strict(BaseModel):
@@ -53,12 +56,30 @@ class Common(Strict):
 
 
 class Rung(Strict):
-    """One task of the ladder: a data source, its options, and what is learned."""
+    """One task of the ladder: a data source, its options, what is learned, and where it departs from the scenario.
+
+    Attributes
+    ----------
+    name, data, options, objective
+        The task.
+    repeats : int, optional
+        Instead of the scenario's: a rung that takes minutes is repeated less often than one that takes a second.
+    threads : list of int, optional
+        Instead of the scenario's.
+    knobs : Common
+        Those given replace the scenario's, one by one.
+    limits : dict of growth to Limits
+        Each replaces the scenario's for that growth.
+    """
 
     name: Name
     data: str
     options: dict[str, Any] = {}
     objective: Objective
+    repeats: Repeats | None = None
+    threads: Threads | None = None
+    knobs: Common = Common()
+    limits: dict[Growth, Limits] = {}
 
     @model_validator(mode="after")
     def _source_knows(self) -> Self:
@@ -80,6 +101,10 @@ class Scenario(Strict):
         Of the order within the blocks.
     timeout_s : float
         Of one whole worker, warm-up and prediction included.
+    threads : list of int, optional
+        Every contender is measured at each of these numbers of threads; if not given, once, at all usable cores.
+    report : {"standings", "pairs", "growth"}
+        What a run shows at its end: see `results.standings`, `results.pairs`, `results.growth`.
     contenders : tuple of str
         All that are known, if not given.
     knobs : Common
@@ -90,9 +115,11 @@ class Scenario(Strict):
     name: Name
     title: str
     division: Literal["perf", "quality"] = "perf"
-    repeats: Annotated[int, Field(ge=1, le=1000)] = 5
+    repeats: Repeats = 5
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 42
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 600.0
+    threads: Threads | None = None
+    report: Literal["standings", "pairs", "growth"] = "standings"
     contenders: Annotated[list[str], Field(min_length=1)] = list(CONTENDERS)
     knobs: Common
     limits: dict[Growth, Limits]
@@ -107,17 +134,39 @@ class Scenario(Strict):
         needed = {CONTENDERS[name].growth for name in self.contenders}
         for growth in sorted(needed - set(self.limits)):
             raise ValueError(f"limits.{growth} is missing: a contender of that growth takes part")
+        for threads in (self.threads, *(rung.threads for rung in self.rungs)):
+            if threads and len(set(threads)) < len(threads):
+                raise ValueError(f"threads {threads} names a number twice")
         return self
+
+    def chosen_rungs(self, names: Sequence[str] | None) -> list[Rung]:
+        """The rungs of these names, in the scenario's order; all if None.
+
+        Raises
+        ------
+        ValueError
+            For no name or one that is no rung's; says the nearest.
+        """
+        if names is None:
+            return self.rungs
+        known = [rung.name for rung in self.rungs]
+        if not names:
+            raise ValueError(f"no rung is named; '{self.name}' has {', '.join(known)}")
+        for name in names:
+            if name not in known:
+                raise ValueError(f"no rung '{name}'{_nearest(name, known)}; '{self.name}' has {', '.join(known)}")
+        return [rung for rung in self.rungs if rung.name in names]
 
     def asked(self, contender: str, rung: Rung, threads: int) -> Knobs:
         """The knobs one contender is asked for, in our names."""
         growth = CONTENDERS[contender].growth
+        common = {**self.knobs.model_dump(), **rung.knobs.model_dump(exclude_unset=True)}
         return Knobs(
             objective=rung.objective,
             growth=growth,
             n_threads=threads,
-            **self.knobs.model_dump(),
-            **self.limits[growth].model_dump(),
+            **common,
+            **rung.limits.get(growth, self.limits[growth]).model_dump(),
         )
 
 

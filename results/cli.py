@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from results import publish, render
+from results import publish, render, render_growth, render_pairs
 from results.schema import Row, json_schema
 from results.standings import Standings
 from results.standings import standings as rank
@@ -21,30 +21,35 @@ from results.store import Content, Stored, StoreError, local_store, records_stor
 
 DAMAGED, USAGE, NOTHING = 1, 2, 3
 
-results_app = typer.Typer(help="The measured rows: list, show, check, publish.", no_args_is_help=True)
+LISTED = ("row", "time", "commit", "rung", "scale", "threads", "contender", "repeat", "status", "train s", "value")
+
+LISTED_PRIORITY = (0, 6, 3, 5, 9, 10, 8, 7, 1, 2, 4)
+"""Headings of the list in the order in which a narrow terminal gives them room."""
+
+results_app = typer.Typer(help="The measured rows: list, show, pairs, growth, check, publish.", no_args_is_help=True)
 
 Ladder = Annotated[str | None, typer.Option("--ladder", help="Only this ladder, for example flights.")]
 Release = Annotated[str | None, typer.Option("--release", help="Only rows of this release, for example 0.1.0.")]
+Scale = Annotated[float | None, typer.Option(help="Only rows of this scale; else the newest decides.")]
+Threads = Annotated[int | None, typer.Option(help="Only rows at this number of threads; else a table for each.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Published = Annotated[bool, typer.Option("--published", help="Read results/records instead of the local rows.")]
 
 
 def standings(
     ladder: Ladder = None,
     release: Release = None,
-    scale: Annotated[float | None, typer.Option(help="Only rows of this scale; else the newest decides.")] = None,
+    scale: Scale = None,
+    threads: Threads = None,
     published: Published = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option(help="Where page and plots go; else results/local/standings.")] = None,
 ) -> None:
     """Who stands where: a table, a page (standings.md) and a plot (standings.svg, standings.png).
 
     Example: dyno standings --ladder flights
     """
-    content = _read(published, ladder)
-    chosen = [row for row in content.rows if release in (None, row.release) and scale in (None, row.scale)]
-    if not chosen:
-        _nothing(ladder, f"{len(content.rows)} rows, none of this release and scale" if content.rows else "no rows")
-    found = rank(chosen)
+    found = _standings(published, ladder, release, scale, threads)
     paths = _save(found, out or local_store().directory / "standings")
     if as_json:
         typer.echo(
@@ -56,6 +61,45 @@ def standings(
             typer.echo(path)
     if not found.measured_anything:
         _nothing(ladder, "no row has status ok")
+
+
+@results_app.command()
+def pairs(
+    ladder: Ladder = None,
+    release: Release = None,
+    scale: Scale = None,
+    threads: Threads = None,
+    published: Published = False,
+    as_json: AsJson = False,
+) -> None:
+    """Each pair against its targets: train, prep, memory, predict over the best rival's; quality to the paired one's.
+
+    Example: dyno results pairs --ladder cpu-pairs --json
+    """
+    found = _standings(published, ladder, release, scale, threads)
+    if as_json:
+        typer.echo(json.dumps(render_pairs.to_values(found), allow_nan=False, indent=2))
+    else:
+        render_pairs.to_terminal(found, render.terminal())
+
+
+@results_app.command()
+def growth(
+    ladder: Ladder = None,
+    release: Release = None,
+    scale: Scale = None,
+    published: Published = False,
+    as_json: AsJson = False,
+) -> None:
+    """How training time grows with rows, columns, depth, bins and threads, beside the rivals: slopes.
+
+    Example: dyno results growth --ladder cpu-growth
+    """
+    found = _standings(published, ladder, release, scale, None)
+    if as_json:
+        typer.echo(json.dumps(render_growth.to_values(found), allow_nan=False, indent=2))
+    else:
+        render_growth.to_terminal(found, render.terminal())
 
 
 @results_app.command("list")
@@ -76,12 +120,14 @@ def list_rows(
         for stored in rows:
             typer.echo(stored.text)
         return
-    table = Table(box=None, pad_edge=False)
-    for heading in ("row", "time", "commit", "rung", "scale", "contender", "repeat", "status", "train s", "value"):
-        table.add_column(heading, no_wrap=True)
-    for stored in rows:
-        table.add_row(*(escape(cell) for cell in _listed(stored)))
-    render.terminal().print(table)
+    console, lines = render.terminal(), [_listed(stored) for stored in rows]
+    columns = render.fitting([LISTED, *lines], LISTED_PRIORITY, console.width, between=2)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(LISTED[column], no_wrap=True)
+    for texts in lines:
+        table.add_row(*(escape(texts[column]) for column in columns))
+    console.print(table)
 
 
 @results_app.command()
@@ -146,6 +192,18 @@ def publish_rows(
         _nothing(ladder, "no rows")
 
 
+def _standings(
+    published: bool, ladder: str | None, release: str | None, scale: float | None, threads: int | None
+) -> Standings:
+    """Of the rows asked for."""
+    rows = _read(published, ladder).rows
+    wanted = {"release": release, "scale": scale, "threads": threads}
+    chosen = [row for row in rows if all(value in (None, getattr(row, name)) for name, value in wanted.items())]
+    if not chosen:
+        _nothing(ladder, f"{len(rows)} rows, none of this release, scale and threads" if rows else "no rows")
+    return rank(chosen)
+
+
 def _read(published: bool, ladder: str | None) -> Content:
     try:
         content = (records_store() if published else local_store()).read(ladder)
@@ -178,6 +236,7 @@ def _listed(stored: Stored) -> tuple[str, ...]:
         (row.commit or "unknown")[:7] + ("+" if row.dirty else ""),
         row.rung,
         f"{row.scale:g}",
+        str(row.threads),
         row.contender,
         str(row.repeat),
         row.status if row.valid else f"{row.status}, invalid: {row.invalid_reason}",

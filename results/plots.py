@@ -13,7 +13,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from results.render import describe, seconds, summary, verdict
+from results.render import describe, seconds, summary, title, verdict
 from results.standings import Entry, Pair, Standings, Table
 
 ENGINE, RIVAL, INGEST, INK, FAINT, WARNING = "#0b6e99", "#8a8f98", "#d5d8dd", "#22262b", "#6b7078", "#a4520b"
@@ -65,7 +65,7 @@ def draw(found: Standings) -> Figure:
 
 
 def _draw_rung(figure: Figure, table: Table, top: float) -> None:
-    _write(figure, top + 0.1, f"{table.ladder} · {table.rung}", size=11.5, weight="bold")
+    _write(figure, top + 0.1, title(table), size=11.5, weight="bold")
     for line, text in enumerate(wrap(describe(table), DESCRIPTION_LENGTH)):
         _write(figure, top + 0.32 + line * 0.15, text, size=7.5, color=FAINT)
     top += RUNG_HEAD

@@ -5,7 +5,7 @@ One set of cells feeds all: what the page says, the terminal says. A loss is set
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -55,7 +55,7 @@ def to_markdown(found: Standings) -> str:
     """The standings as one Markdown page; the same rows give the same bytes."""
     lines = ["# Standings", "", summary(found), "", READING, ""]
     for table in found.tables:
-        lines += [f"## {table.ladder} · {_markdown(table.rung)}", "", _markdown(describe(table)), ""]
+        lines += [f"## {_markdown(title(table))}", "", _markdown(describe(table)), ""]
         for pair in table.pairs:
             lines += [f"### {pair.growth}", "", *_markdown_pair(pair), ""]
         if table.left_out:
@@ -97,8 +97,31 @@ def summary(found: Standings) -> str:
     return said + (f", {undecided} undecided." if undecided else ".")
 
 
+def title(table: Table) -> str:
+    """What a table is of: ladder, rung, threads."""
+    return f"{table.ladder} · {table.rung} · {in_threads(table.row_class.threads)}"
+
+
+def in_threads(threads: int) -> str:
+    """A number of threads in words."""
+    return f"{threads} {'thread' if threads == 1 else 'threads'}"
+
+
 def describe(table: Table) -> str:
-    """What every row of the table shares: commit, host, data, scale."""
+    """What every row of the table shares: commit, host, scale, threads, data."""
+    shared = table.row_class
+    return " · ".join(
+        (
+            setting(table),
+            f"{shared.device}, {in_threads(shared.threads)}",
+            f"data {(shared.data_hash or 'never seen')[:12]}",
+            f"measured {table.measured:%Y-%m-%d %H:%M} UTC",
+        )
+    )
+
+
+def setting(table: Table) -> str:
+    """What the tables of one run share: commit, host, scale."""
     shared, host = table.row_class, table.host.get("host") or {}
     commit = shared.commit[:7] if shared.commit else "unknown"
     processor, affinity = host.get("processor") or "processor unknown", host.get("affinity")
@@ -108,11 +131,8 @@ def describe(table: Table) -> str:
             f"commit {commit}{' (dirty)' if shared.dirty else ''}",
             f"release {shared.release}",
             f"host {shared.passport} ({processor}, {cpus})",
-            f"{shared.device}, {shared.threads} {'thread' if shared.threads == 1 else 'threads'}",
             f"scale {shared.scale:g}",
             shared.timing_mode.replace("_", " "),
-            f"data {(shared.data_hash or 'never seen')[:12]}",
-            f"measured {table.measured:%Y-%m-%d %H:%M} UTC",
         )
     )
 
@@ -150,6 +170,44 @@ def verdict(comparison: Comparison | None) -> str:
     return f"{comparison.verdict} ({factor:.2f}x)"
 
 
+def lined_table(title: str, headings: Iterable[str], left: Iterable[bool]) -> TerminalTable:
+    """An empty table under a title: texts to the left, figures to the right, two blanks between columns."""
+    table = TerminalTable(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+        title=escape(title),
+        title_justify="left",
+        title_style="bold",
+    )
+    for heading, is_text in zip(headings, left, strict=True):
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=True)
+    return table
+
+
+def fitting(lines: Iterable[Sequence[str]], priority: Sequence[int], width: int, between: int = 3) -> list[int]:
+    """The columns that fit side by side, in their own order; the first two by priority always do.
+
+    Parameters
+    ----------
+    lines : iterable of sequences of str
+        Headings and cells.
+    priority : sequence of int
+        Columns in the order in which they are given room.
+    width, between : int
+        Characters of the terminal; blanks that belong to a column. Rich sets one on both sides of a cell and one
+        between cells.
+    """
+    lines = list(lines)
+    room, kept = width, []
+    for column in priority:
+        room -= max(len(texts[column]) for texts in lines) + between
+        if room < 0 and len(kept) >= 2:
+            break
+        kept.append(column)
+    return sorted(kept)
+
+
 def _quality(entry: Entry, engine: Entry | None) -> str:
     value = f"{entry.metric} {entry.value:#.5g}"
     if engine is None or entry is engine or entry.metric != engine.metric or not engine.value:
@@ -159,9 +217,11 @@ def _quality(entry: Entry, engine: Entry | None) -> str:
 
 def _terminal_table(table: Table, width: int) -> TerminalTable:
     sections = [(pair.growth, list(_styled_lines(pair))) for pair in table.pairs]
-    columns = _fitting([texts for _, lines in sections for texts, _ in lines], width)
-    title = f"{escape(table.ladder)} · {escape(table.rung)}"
-    shown = TerminalTable(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+    texts = [HEADINGS, *(texts for _, lines in sections for texts, _ in lines)]
+    columns = fitting(texts, PRIORITY, width)
+    shown = TerminalTable(
+        box=box.SIMPLE_HEAD, pad_edge=False, title=escape(title(table)), title_justify="left", title_style="bold"
+    )
     for column in columns:
         shown.add_column(HEADINGS[column], justify="right" if column else "left", no_wrap=True)
     for growth, lines in sections:
@@ -178,18 +238,6 @@ def _styled_lines(pair: Pair) -> Iterator[tuple[tuple[str, ...], str | None]]:
     for unplaced in pair.unplaced:
         texts = (unplaced.contender, str(unplaced.count), unplaced.status)
         yield texts + ("",) * (len(HEADINGS) - len(texts)), "yellow"
-
-
-def _fitting(lines: list[tuple[str, ...]], width: int) -> list[int]:
-    """The columns that fit side by side, in heading order; the first two by priority always do."""
-    room, kept = width, []
-    for column in PRIORITY:
-        # Rich sets a blank on both sides of a cell and one between cells.
-        room -= max(len(texts[column]) for texts in [HEADINGS, *lines]) + 3
-        if room < 0 and len(kept) >= 2:
-            break
-        kept.append(column)
-    return sorted(kept)
 
 
 def _markdown_pair(pair: Pair) -> list[str]:

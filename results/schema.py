@@ -89,8 +89,8 @@ class Row(BaseModel):
     syncs, launches : int or None
     status, message : str, str or None
         Everything but ``ok`` needs a message.
-    data_hash : str or None
-        Of the arrays the contender was given.
+    data_hash, n_rows, n_features : str or None, int or None
+        Of the arrays the contender was given; shape of the training part.
     passport_before, passport_after : dict, dict or None
         `probes.passport` around the fit; None after where the worker died.
     valid, invalid_reason : bool, str or None
@@ -137,6 +137,8 @@ class Row(BaseModel):
     status: Status
     message: Annotated[str, Field(max_length=20_000)] | None = None
     data_hash: Name | None = None
+    n_rows: Annotated[int, Field(ge=1)] | None = None
+    n_features: Annotated[int, Field(ge=1)] | None = None
     passport_before: Passport
     passport_after: Passport | None = None
     valid: bool = True

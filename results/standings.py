@@ -1,8 +1,8 @@
 """Who stands where: rows to a table model, pure. May import results.schema and NumPy.
 
-Only rows of one *class* are compared: same host passport, commit, data, scale, threads, device and timing mode. The
-newest class of each rung stands; every other row is counted with the reason it was left out. Within the class a rung is
-split into growth pairs, and in each pair the rivals are set against the engine's own contender.
+Only rows of one *class* are compared: same host passport, commit, data, scale, threads, device and timing mode. Of each
+rung and number of threads the newest class stands; every other row is counted with the reason it was left out. Within
+the class rows are split into growth pairs, and in each pair the rivals are set against the engine's own contender.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Entry:
-    """One contender's figures in one pair; `n` repeats. The comparisons are None in the engine's own line."""
+    """One contender's figures in one pair; `n` repeats. The comparisons are None in the engine's own line.
+
+    `train_by_block` has the training seconds of each interleaved block: the median where one was measured again.
+    """
 
     contender: str
     library: str
@@ -86,9 +89,13 @@ class Entry:
     train: Timing
     ingest: Timing
     fit: Timing
+    predict: Timing | None
+    train_by_block: dict[int, float]
     metric: str
     value: float
     rss_bytes: float | None
+    n_rows: int | None
+    n_features: int | None
     knobs_asked: dict[str, Any]
     train_comparison: Comparison | None = None
     fit_comparison: Comparison | None = None
@@ -128,7 +135,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Table:
-    """One rung: what its rows share, its pairs, and what was left out. `host` is the newest row's passport."""
+    """One rung at one number of threads: what its rows share, its pairs, and what was left out.
+
+    `host` is the newest row's passport.
+    """
 
     ladder: str
     rung: str
@@ -141,7 +151,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Standings:
-    """Every rung that has rows, by ladder and rung name."""
+    """Every rung that has rows, by ladder, rung name and threads."""
 
     tables: tuple[Table, ...]
 
@@ -169,10 +179,10 @@ def standings(rows: Iterable[Row]) -> Standings:
     rows : iterable of Row
         In any order; nothing depends on it but ties of equal time stamps.
     """
-    rungs: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    rungs: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
     for row in rows:
-        rungs[row.ladder, row.rung].append(row)
-    return Standings(tuple(_table(*key, rungs[key]) for key in sorted(rungs)))
+        rungs[row.ladder, row.rung, row.threads].append(row)
+    return Standings(tuple(_table(ladder, rung, rungs[ladder, rung, n]) for ladder, rung, n in sorted(rungs)))
 
 
 def compare(engine: Timing, engine_n: int, rival: Timing, rival_n: int) -> Comparison | None:
@@ -272,6 +282,10 @@ def _of_one_make(rows: list[Row], left_out: Counter[str]) -> list[Row]:
 
 def _entry(rows: list[Row]) -> Entry:
     memory = [row.rss_bytes for row in rows if row.rss_bytes is not None]
+    predict = [row.predict_s for row in rows if row.predict_s is not None]
+    blocks: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        blocks[row.block].append(row.train_s)
     newest = rows[-1]
     return Entry(
         contender=newest.contender,
@@ -281,9 +295,13 @@ def _entry(rows: list[Row]) -> Entry:
         train=Timing.of([row.train_s for row in rows]),
         ingest=Timing.of([row.ingest_s for row in rows]),
         fit=Timing.of([row.fit_s for row in rows]),
+        predict=Timing.of(predict) if predict else None,
+        train_by_block={block: float(np.median(found)) for block, found in sorted(blocks.items())},
         metric=newest.metric,
         value=float(np.median([row.value for row in rows])),
         rss_bytes=float(np.median(memory)) if memory else None,
+        n_rows=newest.n_rows,
+        n_features=newest.n_features,
         knobs_asked=newest.knobs_asked,
     )
 

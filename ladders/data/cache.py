@@ -45,6 +45,10 @@ class Stored:
         arrays = {name: np.load(self.folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS}
         return Task(**arrays, feature_names=tuple(described["feature_names"]))
 
+    def train_shape(self) -> tuple[int, int]:
+        """(rows, columns) of the training part, without reading it."""
+        return np.load(self.folder / "X_train.npy", mmap_mode="r", allow_pickle=False).shape
+
 
 def cache_folder() -> Path:
     """``DYNO_CACHE_DIR``, else the platform's cache directory for gbt-dyno."""

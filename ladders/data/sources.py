@@ -23,8 +23,12 @@ class Source:
 
 SOURCES = {
     "flights": Source(flights.make_flights, flights, {"label": str}),
-    "msd-shaped": Source(synthetic.make_msd_shaped, synthetic, {"seed": int}),
-    "tall": Source(synthetic.make_tall, synthetic, {"rows": int, "columns": int, "seed": int}),
+    "msd-shaped": Source(synthetic.make_msd_shaped, synthetic, {"seed": int, "label": str}),
+    "tall": Source(
+        synthetic.make_tall,
+        synthetic,
+        {"rows": int, "columns": int, "seed": int, "test_rows": int, "label": str},
+    ),
 }
 
 

@@ -20,15 +20,31 @@ TALL_INFORMATIVE = 20
 TALL_MOST_TEST_ROWS = 500_000
 TALL_NOISE_SHARE = 1 / 3
 
+TRAIN, TEST = 1, 2
+"""The parts, as they stand in the seeds of their chunks; 0 is the law's own."""
+
 Chunk = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
 
-def make_msd_shaped(*, scale: float = 1.0, seed: int = 42) -> Task:
+def make_msd_shaped(*, scale: float = 1.0, seed: int = 42, label: str = "value") -> Task:
     """Shaped like YearPredictionMSD: 463,715 + 51,630 rows of 12 means and 78 covariances, and a skewed label.
 
     Songs are described by 12 loudness-like means that share a few latent factors, and by products of pairs of them:
     so the columns are correlated, heavy-tailed, and their scales differ by four orders of magnitude. The label is a
     year: a smooth non-linear function of the factors, squeezed towards the recent end, with noise.
+
+    Parameters
+    ----------
+    scale : float in (0, 1]
+        Share of the rows.
+    seed : int
+    label : {"value", "above-median"}
+        The year; or 1 where it is above its median, else 0.
+
+    Raises
+    ------
+    ValueError
+        For another label.
     """
     law = np.random.default_rng([seed, 0])
     n_factors = 6
@@ -52,22 +68,43 @@ def make_msd_shaped(*, scale: float = 1.0, seed: int = 42) -> Task:
 
     names = tuple(f"mean_{i}" for i in range(MSD_MEANS)) + tuple(f"covariance_{i}_{j}" for i, j in pairs)
     rows = [max(1, round(n * scale)) for n in (MSD_TRAIN, MSD_TEST)]
-    return _generate(chunk, seed, rows, names)
+    return _generate(_labelled(chunk, seed, label), seed, rows, names)
 
 
-def make_tall(*, scale: float = 1.0, rows: int = 2_000_000, columns: int = 100, seed: int = 42) -> Task:
+def make_tall(
+    *,
+    scale: float = 1.0,
+    rows: int = 2_000_000,
+    columns: int = 100,
+    seed: int = 42,
+    test_rows: int = 0,
+    label: str = "value",
+) -> Task:
     """Friedman's first function, generalised: blocks of five informative columns, up to 20, among uniform noise.
 
     ``y = sum over blocks of 10 sin(pi a b) + 20 (c - 1/2)^2 + 10 d + 5 e``, plus normal noise of a third of the
     signal's standard deviation (Friedman 1991, section 4.3, has one block and unit noise).
 
+    Parameters
+    ----------
+    scale : float in (0, 1]
+        Share of the training rows.
+    rows, columns, seed : int
+    test_rows : int
+        0 is a fifth of the training rows, at most 500,000. A small task needs more, or luck decides its metric.
+    label : {"value", "above-median"}
+        ``y``; or 1 where it is above its median, else 0.
+
     Raises
     ------
     ValueError
-        For fewer than 1 row or 5 columns.
+        For fewer than 1 row or 5 columns, a negative number of test rows, or another label.
     """
-    if rows < 1 or columns < 5:
-        raise ValueError(f"tall needs at least 1 row and 5 columns, got rows={rows}, columns={columns}")
+    if rows < 1 or columns < 5 or test_rows < 0:
+        raise ValueError(
+            f"tall needs at least 1 row and 5 columns and no negative test_rows, got rows={rows}, columns={columns}, "
+            f"test_rows={test_rows}"
+        )
     n_blocks = min(TALL_INFORMATIVE, columns) // 5
     probe = np.random.default_rng([seed, 0])
     noise = TALL_NOISE_SHARE * _friedman(probe.random((CHUNK, 5 * n_blocks)), n_blocks).std()
@@ -77,8 +114,9 @@ def make_tall(*, scale: float = 1.0, rows: int = 2_000_000, columns: int = 100, 
         return X, _friedman(X[:, : 5 * n_blocks].astype(np.float64), n_blocks) + noise * draw.normal(size=n)
 
     n_train = max(1, round(rows * scale))
-    n_test = max(1, min(n_train // 5, TALL_MOST_TEST_ROWS))
-    return _generate(chunk, seed, [n_train, n_test], tuple(f"x{i}" for i in range(columns)))
+    n_test = test_rows or max(1, min(n_train // 5, TALL_MOST_TEST_ROWS))
+    names = tuple(f"x{i}" for i in range(columns))
+    return _generate(_labelled(chunk, seed, label), seed, [n_train, n_test], names)
 
 
 def _friedman(X: np.ndarray, n_blocks: int) -> np.ndarray:
@@ -86,10 +124,25 @@ def _friedman(X: np.ndarray, n_blocks: int) -> np.ndarray:
     return (10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e).sum(axis=1)
 
 
+def _labelled(chunk: Chunk, seed: int, label: str) -> Chunk:
+    """The recipe with the label asked for; the median is that of the first training chunk, whatever the rows."""
+    if label == "value":
+        return chunk
+    if label != "above-median":
+        raise ValueError(f"label '{label}' is not one of the synthetic labels: choose 'value' or 'above-median'")
+    median = np.median(chunk(np.random.default_rng([seed, TRAIN, 0]), CHUNK)[1])
+
+    def classes(draw: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        X, value = chunk(draw, n)
+        return X, value > median
+
+    return classes
+
+
 def _generate(chunk: Chunk, seed: int, rows: list[int], names: tuple[str, ...]) -> Task:
-    """Train (part 1) and test (part 2) rows, each chunk from a generator seeded by (seed, part, chunk)."""
+    """Train and test rows, each chunk from a generator seeded by (seed, part, chunk)."""
     arrays = []
-    for part, n in enumerate(rows, start=1):
+    for part, n in zip((TRAIN, TEST), rows, strict=True):
         X, y = np.empty((n, len(names)), np.float32), np.empty(n, np.float32)
         for index, start in enumerate(range(0, n, CHUNK)):
             # A whole chunk is always drawn, so that its first rows are the same where fewer are kept.

@@ -48,6 +48,10 @@ def test_plan_then_run_then_nothing_left(scenario_file, steady_tree):
         (("flights", "--scale", "nan"), "scale nan"),
         (("flights", "--repeats", 0), "repeats 0"),
         (("flights", "--threads", 0), "threads 0"),
+        (("flights", "--threads", "1,two"), "whole numbers, comma-separated"),
+        (("flights", "--threads", "2,2"), "names a number twice"),
+        (("flights", "--rungs", "delays"), "did you mean 'delay'"),
+        (("flights", "--rungs", ","), "no rung is named"),
         (("flights", "--contenders", "catbost"), "did you mean 'catboost'"),
         (("flights", "--contenders", ","), "no contender"),
     ],
@@ -93,7 +97,11 @@ def test_every_command_has_help(command):
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
-    [("dyno ladder run fl", "flights"), ("dyno ladder run flights --contenders catboost,lig", "catboost,lightgbm")],
+    [
+        ("dyno ladder run fl", "flights"),
+        ("dyno ladder run flights --contenders catboost,lig", "catboost,lightgbm"),
+        ("dyno ladder plan cpu-pairs --rungs tall,msd-y", "tall,msd-year"),
+    ],
 )
 def test_shell_completion(typed, offered):
     asked = {"_DYNO_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}

@@ -18,7 +18,7 @@ from results.store import Store, local_store
 
 @pytest.fixture
 def plan(scenario_file):
-    return make_plan(load_scenario(str(scenario_file)), threads=1, repeats=1)
+    return make_plan(load_scenario(str(scenario_file)), cores=1, repeats=1)
 
 
 def test_measured_steps_are_done_and_only_those(plan, tmp_path):

@@ -92,7 +92,6 @@ def test_other_knobs_are_a_refusal(row):
         ({"commit": "fedcba9"}, "commit fedcba9 instead of 0123456789abcdef0123"),
         ({"dirty": True}, "dirty True instead of False"),
         ({"scale": 0.1}, "scale 0.1 instead of 1.0"),
-        ({"threads": 8}, "threads 8 instead of 2"),
         ({"device": "cuda"}, "device cuda instead of cpu"),
         ({"timing_mode": "pipeline"}, "timing mode pipeline instead of in_memory"),
         ({"data_hash": "0ther"}, "data hash 0ther instead of feedface"),
@@ -166,6 +165,22 @@ def test_growths_and_rungs_are_apart(row):
     ]
     assert [pair.growth for pair in found.tables[0].pairs] == ["depthwise", "leafwise"]
     assert not found.tally(), "no rival stands beside an engine"
+
+
+def test_every_number_of_threads_has_its_own_newest_class(row):
+    newest = row(**timed(1.0))
+    rows = [newest, row(threads=1, ts=newest.ts - timedelta(hours=1), commit="fedcba9", **timed(2.0))]
+    found = standings(rows)
+    assert [table.row_class.threads for table in found.tables] == [1, 2]
+    assert [table.pairs[0].entries[0].train.median for table in found.tables] == [2.0, 1.0]
+    assert not any(table.left_out for table in found.tables)
+
+
+def test_a_block_measured_again_counts_its_median(row):
+    rows = [row(block=block, **timed(s)) for block, s in [(0, 1.0), (0, 3.0), (1, 5.0)]]
+    _, pair = only_pair(rows)
+    assert pair.entries[0].train_by_block == {0: 2.0, 1: 5.0}
+    assert pair.entries[0].n == 3
 
 
 def test_the_tally_counts_every_comparison(fixture_rows):
