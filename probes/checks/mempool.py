@@ -61,13 +61,13 @@ def restored_threshold(gpu: Gpu) -> Iterator[int]:
     """Gives the pool's threshold, and sets it again at the end, also when interrupted, even in restoring it."""
     before = gpu.pool_threshold()
     try:
-        yield before
-    finally:
         try:
+            yield before
+        finally:
             gpu.set_pool_threshold(before)
-        except BaseException:
-            gpu.set_pool_threshold(before)
-            raise
+    except BaseException:  # once more: this may have come in the middle of restoring
+        gpu.set_pool_threshold(before)
+        raise
 
 
 def _obeys(gpu: Gpu, threshold: int) -> bool:

@@ -21,7 +21,9 @@ from engine.device.emulated import EmulatedDevice
 from engine.kernels import source_folder as engine_kernels
 from probes import kernels
 from probes.live import cuda
+from probes.parts import Parts, UnavailableError
 from probes.replay.clock import ReplayedClock
+from probes.thresholds import load_thresholds
 
 BUILD = Path(__file__).parents[2] / "engine/native/emulator/build"
 SEAM = Path(__file__).with_name("cuda_on_emulator.cuh")
@@ -298,3 +300,33 @@ class EmulatedEvent:
 
     def synchronize(self):
         pass
+
+
+def parts_of(emulated, root=Path("/nowhere"), nvml=None):
+    """The parts of a check: this GPU and its clock, and NVML's readings where there are any."""
+
+    def open_nvml():
+        if nvml is None:
+            raise UnavailableError("NVML is absent")
+        return SimpleNamespace(read=nvml.__getitem__)
+
+    gpu = emulated.open()
+    return Parts(
+        clock=emulated.clock,
+        root=root,
+        affinity=(0, 1),
+        open_gpu=lambda: gpu,
+        open_nvml=open_nvml,
+        bind_host_triad=lambda nbytes, threads: (lambda: None, nbytes),
+        libraries={},
+        threads=2,
+    )
+
+
+def run(probe, emulated, **others):
+    """Its checks by name; all that it owes, each once."""
+    checks = probe.run(parts_of(emulated, **others), load_thresholds())
+    found = {check.name: check for check in checks}
+    assert len(checks) == len(found)
+    assert set(found) == set(probe.names)
+    return found
