@@ -7,7 +7,7 @@ SOURCES = pyproject.toml CMakeLists.txt $(wildcard engine/native/* engine/kernel
 
 CUDA ?= cuda12
 
-.PHONY: ladder test gpu-check faults setup lint clean
+.PHONY: ladder test gpu-check faults sanitised setup lint clean
 
 ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, CatBoost, bonsai; then the standings
 	$(BIN)/dyno ladder run flights
@@ -22,6 +22,9 @@ gpu-check: setup  ## on a machine with an NVIDIA GPU: the kernels' bits against 
 
 faults: setup  ## plants every known fault in a copy of the kernels and shows how each is found
 	$(BIN)/python tests/engine/planted_faults.py --all
+
+sanitised: setup  ## the CPU backend's tests under ThreadSanitizer, AddressSanitizer and UBSan, faults planted among them
+	$(BIN)/python -m pytest tests/engine/native/test_sanitised.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -34,7 +34,7 @@ RACE = 66
 SWITCH = """\
 #pragma once
 extern "C" {
-inline int planted_fault = 0;
+__attribute__((visibility("default"))) inline int planted_fault = 0;
 }
 """
 
@@ -89,9 +89,9 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def read_faults() -> list[Fault]:
+def read_faults(listed: Path = FAULTS) -> list[Fault]:
     """As listed; fault number i of the build is the i-th, counted from 1."""
-    return [Fault(**entry) for entry in tomllib.loads(FAULTS.read_text())["fault"]]
+    return [Fault(**entry) for entry in tomllib.loads(listed.read_text())["fault"]]
 
 
 def described(verdict: Verdict) -> str:
@@ -110,12 +110,13 @@ def plant(faults: list[Fault], folder: Path) -> None:
     (folder / "planted_fault.cuh").write_text(SWITCH)
     for number, fault in enumerate(faults, 1):
         path = folder / fault.file
-        path.write_text(_with_fault(path.read_text(), fault, f"(planted_fault == {number})"))
+        path.write_text(with_fault(path.read_text(), fault, f"(planted_fault == {number})"))
     semantics = folder / "semantics.cuh"
     semantics.write_text('#include "planted_fault.cuh"\n' + semantics.read_text())
 
 
-def _with_fault(text: str, fault: Fault, switch: str) -> str:
+def with_fault(text: str, fault: Fault, switch: str) -> str:
+    """The text with the fault beside what it replaces, live where the expression `switch` is true."""
     old, new = fault.old.strip("\n"), fault.new.strip("\n")
     if text.count(old) != 1:
         raise SystemExit(f"{fault.file} has this {text.count(old)} times, not once; faults.toml must follow it:\n{old}")
