@@ -31,6 +31,11 @@ PHASES = (
 """In the order of a fit: ``begin`` sends labels and takes memory, ``finish`` brings the trees home."""
 
 
+TIMED = ("device_seconds", "device_bytes")
+COUNTED = ("launches", "replayed_launches", "replays", "bytes_up", "bytes_down", "copies", "syncs")
+"""What a device's ledger books by transaction: where kernels are timed, and always."""
+
+
 @dataclass
 class Phase:
     """What one phase cost.
@@ -41,18 +46,21 @@ class Phase:
         Wall clock of the host; of the device's kernels, 0 where they are not timed.
     device_bytes : int
         That timed kernels read and wrote in device memory, by the formulas in their headers.
-    launches, replays, syncs : int
-        Kernels launched, those of replayed graphs included; graphs replayed; times the host waited for the device.
-    bytes_up, bytes_down : int
+    launches, replayed_launches, replays, syncs : int
+        Kernels launched, those of replayed graphs included; those alone; graphs replayed; times the host waited for
+        the device.
+    bytes_up, bytes_down, copies : int
     """
 
     seconds: float = 0.0
     device_seconds: float = 0.0
     device_bytes: int = 0
     launches: int = 0
+    replayed_launches: int = 0
     replays: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
+    copies: int = 0
     syncs: int = 0
 
 
@@ -88,7 +96,7 @@ class Profile:
             return
         for name, entry in ledger.entries.items():
             phase = self.phases.setdefault(name, Phase())
-            for count in ("device_seconds", "device_bytes", "launches", "replays", "bytes_up", "bytes_down", "syncs"):
+            for count in (*TIMED, *COUNTED):
                 setattr(phase, count, getattr(phase, count) + getattr(entry, count))
         for name, launches in ledger.kernels.items():
             kernel = self.kernels.setdefault(name, Kernel())

@@ -188,6 +188,7 @@ class CudaDevice:
             for start in range(0, raw.size, STAGING_BYTES):
                 staging.send(buffer.address + offset + start, raw[start : start + STAGING_BYTES])
         self.ledger.entry.bytes_up += array.nbytes
+        self.ledger.entry.copies += 1
 
     def clear(self, buffer: CudaBuffer) -> None:
         """Set every byte to zero."""
@@ -207,6 +208,7 @@ class CudaDevice:
                 self._stream.ptr,
             )
         self.ledger.entry.bytes_down += array.nbytes
+        self.ledger.entry.copies += 1
         self.synchronise()
         return array
 

@@ -137,6 +137,7 @@ class EmulatedDevice:
         self._check_range(buffer, offset, array.nbytes)
         ctypes.memmove(buffer.address + offset, array.ctypes.data, array.nbytes)
         self.ledger.entry.bytes_up += array.nbytes
+        self.ledger.entry.copies += 1
 
     def clear(self, buffer: Buffer) -> None:
         """Set every byte to zero."""
@@ -150,6 +151,7 @@ class EmulatedDevice:
         self.synchronise()
         ctypes.memmove(array.ctypes.data, buffer.address + offset, array.nbytes)
         self.ledger.entry.bytes_down += array.nbytes
+        self.ledger.entry.copies += 1
         return array
 
     def launch(self, launch: Launch, state: Buffer) -> None:

@@ -16,8 +16,11 @@ class Entry:
     ----------
     bytes_up, bytes_down : int
         Copied to and from the device.
-    launches, replays, syncs, allocations : int
-        Kernel launches, those inside replayed graphs included; graphs replayed; times the host waited; buffers.
+    copies : int
+        In either direction, however many pieces one goes in.
+    launches, replayed_launches, replays, syncs, allocations : int
+        Kernel launches, those inside replayed graphs included; those alone; graphs replayed; times the host waited;
+        buffers.
     device_seconds : float
         Of the kernels; 0 where the device does not time them.
     device_bytes : int
@@ -26,7 +29,9 @@ class Entry:
 
     bytes_up: int = 0
     bytes_down: int = 0
+    copies: int = 0
     launches: int = 0
+    replayed_launches: int = 0
     replays: int = 0
     syncs: int = 0
     allocations: int = 0
@@ -91,7 +96,9 @@ class Ledger:
         for kernel in kernels:
             if not self._on_trial:
                 self.kernels[kernel] += 1
-            self._entry_of(self.homes.get(kernel, self.transaction)).launches += 1
+            entry = self._entry_of(self.homes.get(kernel, self.transaction))
+            entry.launches += 1
+            entry.replayed_launches += replayed
         self.entry.replays += replayed
 
     def timed(self, kernel: str, seconds: float, transaction: str) -> None:
