@@ -223,6 +223,9 @@ class Fixture(Strict):
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or not path.parts:
                 raise ValueError(f"file '{name}' is not below the root: write 'proc/cpuinfo', not '/proc/cpuinfo'")
+            for parent in path.parents:
+                if str(parent) in self.files:  # a link among them would lead out of the tree
+                    raise ValueError(f"file '{name}' cannot lie below '{parent}', which is a file or a link")
         return self
 
 

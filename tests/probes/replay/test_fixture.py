@@ -34,6 +34,8 @@ def test_a_part_that_refuses_replaces_all_its_readings(tmp_path):
         ({"nvml": {"temperatur_c": 3}}, "nearest: 'temperature_c'"),
         ({"files": {"/etc/passwd": ""}}, "not below the root"),
         ({"files": {"proc/../../x": ""}}, "not below the root"),
+        ({"files": {"out": {"link": "/tmp"}, "out/file": ""}}, "a file or a link"),
+        ({"files": {"a": "x", "a/b/c": "y"}}, "a file or a link"),
         ({"gpu": {"launch_s": -1}}, "gpu.launch_s"),
         ({"gpu": {"launch_s": "2"}}, "gpu.launch_s"),
         ({"gpu": {"sync_s": 1}}, "gpu.sync_s"),

@@ -73,17 +73,3 @@ def test_a_tree_is_made_and_removed(tmp_path):
         root = parts.root
         assert (root / "etc/link").read_text() == "hello\n"
     assert not root.exists()
-
-
-def test_a_tree_that_leaves_itself_is_refused(tmp_path):
-    with (
-        pytest.raises(ValueError, match="leaves the tree"),
-        played(tmp_path, files={"out": {"link": str(tmp_path)}, "out/file": "x"}),
-    ):
-        pass
-    assert not (tmp_path / "file").exists()
-
-
-def test_a_file_where_a_folder_is_needed_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="make no tree"), played(tmp_path, files={"a": "x", "a/b": "y"}):
-        pass
