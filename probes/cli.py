@@ -1,6 +1,6 @@
-"""``dyno probe`` and ``dyno passport``: may this host be believed, and which is it? May import probes, typer and rich.
+"""``dyno probe`` and ``dyno passport``: may this host be believed, and which is it? May import probes and typer.
 
-Exit codes: 0 accepted, with or without warnings; 2 usage; 4 rejected; 130 interrupted.
+Exit codes: 0 accepted, with or without warnings; 2 usage; 3 nothing measured; 4 rejected; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -8,32 +8,26 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
+from probes import render
 from probes.check import Check
 from probes.cores import usable_cores
 from probes.passport import take_passport
 from probes.probe import chosen
 from probes.store import keep_probe, probe_folder
 from probes.supervisor import FULL_LIMIT_S, QUICK_LIMIT_S, supervise
+from probes.sync_budget import Budget, budget_of, figures_of, read_trace, row_in_file
 from probes.thresholds import ThresholdError, Thresholds, load_thresholds
-from probes.verdict import Judgement, Target, decide, value_of
+from probes.verdict import Judgement, Target, decide
 
-USAGE, INTERRUPTED = 2, 130
-
-COLOURS = {"pass": "green", "warn": "yellow", "fail": "bold red", "unknown": "dim"}
-DECISIONS = {"accept": "bold green", "accept with warnings": "bold yellow", "reject": "bold red"}
-
-WIDTH_IN_A_PIPE = 160
-"""A table whose sentences are broken every few words cannot be searched."""
+USAGE, NOTHING_MEASURED, INTERRUPTED = 2, 3, 130
 
 probes_app = typer.Typer(help="What this host is, and whether it may be believed.", no_args_is_help=True)
 
@@ -42,6 +36,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 
 @probes_app.command(epilog="Example: dyno probe --quick --for gpu && dyno ladder run msd-shaped")
 def probe(
+    context: typer.Context,
     quick: Annotated[bool, typer.Option("--quick", help="Only what takes milliseconds: about 3 s in all.")] = False,
     as_json: AsJson = False,
     target: Annotated[Target | None, typer.Option("--for", help="What it is wanted for.  [default: gpu]")] = None,
@@ -49,6 +44,13 @@ def probe(
         int | None, typer.Option(min=1, help="To train with.  [default: the cores this process may use]")
     ] = None,
     explain: Annotated[str | None, typer.Option(metavar="NAME", help="Why a check is made, and what to do.")] = None,
+    explain_fit: Annotated[
+        str | None, typer.Option(metavar="ROW", help="What the host accounts for in a measured fit: LADDER:LINE.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="With --explain-fit: its CUDA calls, by nsys stats --report cuda_api_sum --format csv."),
+    ] = None,
     replay: Annotated[Path | None, typer.Option(help="A recorded host (JSON) instead of this one.")] = None,
     thresholds: Annotated[
         Path | None, typer.Option(help="TOML with single keys to override; else DYNO_THRESHOLDS.")
@@ -58,30 +60,26 @@ def probe(
 
     Every check has a time limit, so nothing hangs; what could not be checked is unknown, which is never a pass.
     """
+    if trace is not None and explain_fit is None:
+        _fail("--trace belongs to --explain-fit ROW, whose fit it traces", USAGE)
     try:
         table = load_thresholds(thresholds)
         if explain is not None:
             _explain(explain, table)
             return
-        target, threads = _wanted(target, threads, replay)
     except (ThresholdError, KeyError) as error:
         _fail(error.args[0], USAGE)
+    if explain_fit is not None:
+        _explain_fit(context, explain_fit, trace, as_json)
+        return
+    target, threads = _wanted(target, threads, replay)
     checks = _probe(table, as_json, target, threads, quick, thresholds, replay)
     judgement = decide(checks, table)
     digest = None if replay else _keep(target, checks, judgement)
     if as_json:
-        found = {
-            "verdict": judgement.decision,
-            "exit_code": judgement.exit_code,
-            "reasons": list(judgement.reasons),
-            "target": target,
-            "threads": threads,
-            "passport": digest,
-            "checks": [asdict(check) for check in checks],
-        }
-        typer.echo(json.dumps(found, allow_nan=False, indent=2))
+        _echo_json(_as_json(judgement, checks, target, threads, digest))
     else:
-        _show_judgement(judgement, checks, digest)
+        render.show_judgement(judgement, checks, digest)
     raise typer.Exit(judgement.exit_code)
 
 
@@ -90,14 +88,9 @@ def passport(as_json: AsJson = False) -> None:
     """Show the host's passport: the digest that decides which rows may be compared."""
     found = take_passport()
     if as_json:
-        typer.echo(json.dumps(found, indent=2, allow_nan=False))
-        return
-    table = Table(title=f"passport {found['digest']}", title_justify="left", show_header=False)
-    for part in ("host", "gpu", "probe", "software", "load"):
-        for name, value in _flat(found[part]).items():
-            table.add_row(part, name, _shown(value))
-        table.add_section()
-    Console().print(table)
+        _echo_json(found)
+    else:
+        render.console().print(render.passport_table(found))
 
 
 def default_threads() -> int:
@@ -140,10 +133,10 @@ def _probe(
     try:
         if as_json:
             return list(stream)
-        with Live(console=_console(), auto_refresh=False) as live:
+        with Live(console=render.console(), auto_refresh=False) as live:
             for check in stream:
                 checks.append(check)
-                live.update(_table(checks, table), refresh=True)
+                live.update(render.checks_table(checks, table), refresh=True)
     except KeyboardInterrupt:
         _fail(f"Interrupted after {len(checks)} checks: no verdict.", INTERRUPTED)
     finally:
@@ -162,27 +155,18 @@ def _keep(target: Target, checks: list[Check], judgement: Judgement) -> str:
     return digest
 
 
-def _table(checks: list[Check], thresholds: Thresholds) -> Table:
-    table = Table("check", "value", "", "held against", "", box=None, pad_edge=False)
-    order = {name: place for place, name in enumerate(thresholds)}
-    for check in sorted(checks, key=lambda check: order[check.name]):
-        verdict = Text(check.verdict, COLOURS[check.verdict])
-        why = "" if check.verdict == "pass" else check.why
-        table.add_row(Text(check.name), Text(value_of(check)), verdict, check.threshold, Text(why))
-    return table
-
-
-def _show_judgement(judgement: Judgement, checks: list[Check], digest: str | None) -> None:
-    console = _console()
-    console.print()
-    console.print(Text(judgement.decision, DECISIONS[judgement.decision]))
-    for reason in judgement.reasons:
-        console.print(Text(f"  {reason}"), soft_wrap=True)
-    unknown = sum(check.verdict == "unknown" for check in checks)
-    if unknown:
-        console.print(f"{unknown} of {len(checks)} checks are unknown. dyno probe --explain NAME says what to do.")
-    if digest is not None:
-        console.print(f"passport {digest}")
+def _as_json(
+    judgement: Judgement, checks: list[Check], target: Target, threads: int, digest: str | None
+) -> dict[str, Any]:
+    return {
+        "verdict": judgement.decision,
+        "exit_code": judgement.exit_code,
+        "reasons": list(judgement.reasons),
+        "target": target,
+        "threads": threads,
+        "passport": digest,
+        "checks": [asdict(check) for check in checks],
+    }
 
 
 def _explain(name: str, thresholds: Thresholds) -> None:
@@ -198,23 +182,42 @@ def _explain(name: str, thresholds: Thresholds) -> None:
         typer.echo(line)
 
 
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_IN_A_PIPE)
+def _explain_fit(context: typer.Context, named: str, trace: Path | None, as_json: bool) -> None:
+    """`context.obj` finds rows by name where a store of rows is mounted beside; else a file and line are needed."""
+    try:
+        row = (context.obj or row_in_file)(named)
+        counts = row if trace is None else read_trace(trace)
+    except (OSError, LookupError, ValueError) as error:
+        _fail(str(error.args[-1] if isinstance(error, KeyError) else error), USAGE)
+    passport = row.get("passport_before")
+    fit_s = row.get("fit_s") if isinstance(row.get("fit_s"), float) else None
+    budget = budget_of(counts, figures_of(passport if isinstance(passport, Mapping) else {}), fit_s)
+    who = f"{row.get('contender', 'an unnamed contender')} ({named})"
+    if as_json:
+        _echo_json(_budget_as_json(budget))
+    else:
+        render.show_budget(budget, who)
+    if budget.seconds is None:
+        _fail(_why_nothing(row, trace), NOTHING_MEASURED)
+
+
+def _budget_as_json(budget: Budget) -> dict[str, Any]:
+    costs = [{**asdict(cost), "seconds": cost.seconds} for cost in budget.costs]
+    return {"fit_s": budget.fit_s, "seconds": budget.seconds, "excess_s": budget.excess_s, "costs": costs}
+
+
+def _why_nothing(row: Mapping[str, Any], trace: Path | None) -> str:
+    if row.get("device") == "cpu":
+        return "not measured: a fit on the CPU waits for no device"
+    if trace is None and row.get("syncs") is None:
+        return "not measured: the row counts no waits, as its library does not say; --trace FILE brings a trace"
+    return "not measured: the row's passport has no figures of this host; run dyno probe before the ladder"
+
+
+def _echo_json(value: Any) -> None:
+    typer.echo(json.dumps(value, allow_nan=False, indent=2))
 
 
 def _fail(message: str, code: int) -> NoReturn:
     typer.echo(message, err=True)
     raise typer.Exit(code)
-
-
-def _flat(part: dict[str, Any] | None) -> dict[str, Any]:
-    """A part's values by name, those of the probe's figures among them; one unknown without a part."""
-    part = part or {"": None}
-    return {name: value for name, value in part.items() if name != "figures"} | part.get("figures", {})
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "unknown (not measured)"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -121,3 +121,65 @@ def test_a_verdict_that_cannot_be_kept_is_given_all_the_same(cache):
 
 def test_the_threads_are_cores_that_can_be_had():
     assert default_threads() >= 1
+
+
+ROW = {
+    "contender": "engine-depthwise",
+    "device": "cuda",
+    "fit_s": 11.0,
+    "syncs": 20_000,
+    "passport_before": {"digest": "abc", "probe": {"figures": {"sync-p50": 300.0}}},
+}
+
+
+@pytest.fixture
+def row_file(tmp_path):
+    def write(**changes):
+        path = tmp_path / "rows.jsonl"
+        path.write_text(json.dumps(ROW | changes) + "\n")
+        return f"{path}:1"
+
+    return write
+
+
+def test_a_fit_is_explained_by_its_waits(row_file):
+    found = run("probe", "--explain-fit", row_file())
+    assert found.exit_code == 0
+    assert "together 6 s of 11 s, 55%" in found.stdout
+    assert "waits beyond a healthy host's (4 us each): 5.92 s" in found.stdout
+    assert "not measured" in found.stdout
+    values = json.loads(run("probe", "--explain-fit", row_file(), "--json").stdout)
+    assert values["seconds"] == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"device": "cpu", "syncs": None}, "a fit on the CPU waits for no device"),
+        ({"syncs": None}, "--trace FILE"),
+        ({"passport_before": {"digest": "abc"}}, "run dyno probe before"),
+        ({"passport_before": None}, "run dyno probe before"),
+    ],
+)
+def test_a_fit_of_which_nothing_is_known(row_file, changes, said):
+    found = run("probe", "--explain-fit", row_file(**changes))
+    assert found.exit_code == 3
+    assert said in found.stderr
+
+
+def test_a_rivals_fit_is_explained_by_its_trace(row_file, tmp_path):
+    trace = tmp_path / "api.csv"
+    trace.write_text("Total Time (ns),Num Calls,Name\n7000000,10000,cudaStreamSynchronize\n")
+    found = run("probe", "--explain-fit", row_file(contender="xgboost-depthwise", syncs=None), "--trace", str(trace))
+    assert found.exit_code == 0
+    assert "together 3 s of 11 s" in found.stdout
+    assert "in the trace" in found.stdout
+    assert "0.0070" in found.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--explain-fit", "none.jsonl:1"), ("--trace", "api.csv"), ("--explain-fit", "none", "--trace", "none.csv")],
+)
+def test_a_row_or_trace_that_is_not_there_is_usage(arguments):
+    assert run("probe", *arguments).exit_code == 2
