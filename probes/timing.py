@@ -19,8 +19,10 @@ WINDOWS = 5
 WINDOW_CALLS = 1000
 """Ten samples lie above the 99th percentile."""
 
-WINDOW_S, FEWEST_CALLS = 0.2, 20
-"""A window of slow calls ends early, but not before it has a median."""
+WINDOW_S, FEWEST_CALLS, LONGEST_WINDOW_S = 0.2, 20, 0.4
+"""A window of slow calls ends early, with fewer calls still where each takes tens of milliseconds: a host that is so
+broken must be measured too, and not run out of time.
+"""
 
 SETTLE_BATCH, SETTLE_S, SETTLE_TOLERANCE = 64, 0.5, 0.05
 """Settled: two batches in a row whose medians differ by less than that, as clocks and links wake up; or out of time."""
@@ -115,7 +117,7 @@ def percentile(samples: Sequence[float], share: float) -> float:
 
 def _window(clock: Clock, calls: Sequence[Call], n_calls: int, idle_s: float) -> list[float]:
     now, samples, busy = clock.now, [], 0.0
-    while len(samples) < n_calls and (busy < WINDOW_S or len(samples) < FEWEST_CALLS):
+    while len(samples) < n_calls and busy < (WINDOW_S if len(samples) >= FEWEST_CALLS else LONGEST_WINDOW_S):
         if idle_s:
             clock.sleep(idle_s)
         start = now()

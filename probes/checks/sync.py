@@ -30,7 +30,7 @@ class SyncProbe:
     name: str = "sync"
     needs: Literal["gpu"] = "gpu"
     quick: bool = True
-    limit_s: float = 5.0
+    limit_s: float = 8.0
     schedule: Schedule = "auto"
     names: tuple[str, ...] = ("sync-p50", "sync-p99", "sync-p99-ratio")
 
@@ -54,7 +54,7 @@ class IdleSyncProbe:
     name: str = "sync-after-idle"
     needs: Literal["gpu"] = "gpu"
     quick: bool = False
-    limit_s: float = 5.0
+    limit_s: float = 8.0
     schedule: Schedule = "auto"
     names: tuple[str, ...] = ("sync-idle-p50", "sync-idle-ratio")
 
@@ -77,7 +77,7 @@ class ScheduleProbe:
     schedule: Schedule
     needs: Literal["gpu"] = "gpu"
     quick: bool = False
-    limit_s: float = 5.0
+    limit_s: float = 8.0
 
     @property
     def name(self) -> str:

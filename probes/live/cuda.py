@@ -21,7 +21,9 @@ from probes.parts import AtomicPattern, Call, Direction, GpuModel, HostMemory, S
 DRIVER_LIBRARY = "libcuda.so.1"
 
 SCHEDULE_FLAGS: dict[Schedule, int] = {"auto": 0, "spin": 1, "yield": 2, "blocking": 4}
-"""CU_CTX_SCHED_* of the driver's interface: CuPy's has no call that sets them."""
+"""CU_CTX_SCHED_* of the driver's interface: CuPy has no call that sets them."""
+
+SCHEDULE_MASK = 7
 
 TRIAD_SCALE = 3.0
 
@@ -44,7 +46,9 @@ def open_gpu(schedule: Schedule = "auto") -> CudaGpu:
     cupy = _cupy()
     _set_schedule(schedule)
     with _told():
-        return CudaGpu(cupy)
+        gpu = CudaGpu(cupy)
+    _check_schedule(schedule)
+    return gpu
 
 
 class CudaGpu:
@@ -245,16 +249,27 @@ def _set_schedule(schedule: Schedule) -> None:
     flag = SCHEDULE_FLAGS[schedule]
     if not flag:
         return
-    driver = _load_driver()
     device = ctypes.c_int()
-    for call, arguments in (
-        ("cuInit", (0,)),
-        ("cuDeviceGet", (ctypes.byref(device), 0)),
-        ("cuDevicePrimaryCtxSetFlags_v2", (device, flag)),
-    ):
-        status = getattr(driver, call)(*arguments)
-        if status:
-            raise UnavailableError(f"the '{schedule}' flag cannot be set: {call} gives error {status}")
+    _ask_driver("cuInit", 0)
+    _ask_driver("cuDeviceGet", ctypes.byref(device), 0)
+    _ask_driver("cuDevicePrimaryCtxSetFlags_v2", device, flag)
+
+
+def _check_schedule(schedule: Schedule) -> None:
+    """That the context was made with the flag: a figure under another one's name would be worse than none."""
+    flag, found = SCHEDULE_FLAGS[schedule], ctypes.c_uint()
+    if not flag:
+        return
+    _ask_driver("cuCtxGetFlags", ctypes.byref(found))
+    if found.value & SCHEDULE_MASK != flag:
+        raise UnavailableError(f"the '{schedule}' flag was set, but the context was made with {found.value:#x}")
+
+
+def _ask_driver(call: str, *arguments: Any) -> None:
+    """A call of the driver that CuPy has not."""
+    status = getattr(_load_driver(), call)(*arguments)
+    if status:
+        raise UnavailableError(f"the driver's {call} gives error {status}")
 
 
 def _load_driver() -> ctypes.CDLL:
@@ -290,9 +305,7 @@ def _model(runtime: Any) -> GpuModel:
 def _uuid(gpu: int) -> str:
     """By the driver: CuPy's property is a text that ends at the first zero byte."""
     found = (ctypes.c_ubyte * 16)()
-    status = _load_driver().cuDeviceGetUuid_v2(found, gpu)
-    if status:
-        raise UnavailableError(f"the GPU does not tell who it is: cuDeviceGetUuid gives error {status}")
+    _ask_driver("cuDeviceGetUuid_v2", found, gpu)
     return f"GPU-{uuid.UUID(bytes=bytes(found))}"
 
 

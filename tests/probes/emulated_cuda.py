@@ -109,7 +109,11 @@ class EmulatedCuda:
     def open(self):
         """A `CudaGpu` on it."""
         with patch.object(cuda, "_load_driver", lambda: SimpleNamespace(cuDeviceGetUuid_v2=give_uuid)):
-            return cuda.CudaGpu(SimpleNamespace(cuda=self._cuda()))
+            return cuda.CudaGpu(self.cupy())
+
+    def cupy(self):
+        """What CuPy is to it."""
+        return SimpleNamespace(cuda=self._cuda())
 
     def _cuda(self):
         noted = self._noted

@@ -70,11 +70,15 @@ def test_several_calls_are_one_sample():
     assert found.n_samples == 5000
 
 
-def test_slow_calls_end_a_window_early_but_not_before_it_has_a_median():
+@pytest.mark.parametrize(
+    ("latency", "n_samples", "most_s"), [(1e-3, 200, 1.2), (15e-3, FEWEST_CALLS, 2.2), (45e-3, 9, 3.1), (1.0, 1, 6.1)]
+)
+def test_slow_calls_end_a_window_early(latency, n_samples, most_s):
     clock = ReplayedClock()
-    assert measure(clock, partial(clock.advance, 0.05)).n_samples == 5 * FEWEST_CALLS
-    clock = ReplayedClock()
-    assert measure(clock, partial(clock.advance, 1e-3)).n_samples == pytest.approx(5 * WINDOW_S / 1e-3, rel=0.01)
+    found = measure(clock, partial(clock.advance, latency))
+    assert found.n_samples == pytest.approx(5 * n_samples, rel=0.02)
+    assert found.p50_s == pytest.approx(latency)
+    assert clock.seconds < most_s
 
 
 def test_one_disturbed_window_moves_nothing():

@@ -1,5 +1,6 @@
 """The CuPy part on an emulated GPU: the real code binds the real kernels, and the numbers that they leave are right."""
 
+import ctypes
 import gc
 import os
 import subprocess
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 from probes import kernels
-from probes.live.cuda import CudaGpu
-from probes.parts import UnavailableError
+from probes.live import cuda
+from probes.parts import Gpu, UnavailableError
 from tests.probes.emulated_cuda import EmulatedCuda
 
 pytestmark = pytest.mark.usefixtures("on_emulator")
@@ -148,9 +149,61 @@ def test_closing_twice(emulated):
     assert emulated.calls == ["_wait"]
 
 
+class Driver:
+    """The driver's own calls, as they are made; the context takes the flag unless it is stubborn."""
+
+    def __init__(self, stubborn=False, refused=None):
+        self.calls, self.flag, self.stubborn, self.refused = [], 0, stubborn, refused
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append(name)
+            if name == self.refused:
+                return 1
+            if name == "cuDevicePrimaryCtxSetFlags_v2" and not self.stubborn:
+                self.flag = arguments[1]
+            if name == "cuCtxGetFlags":
+                arguments[0]._obj.value = 0x10 | self.flag
+            return 0
+
+        return call
+
+
+def open_under(emulated, schedule, driver, monkeypatch):
+    monkeypatch.setattr(cuda, "_load_driver", lambda: driver)
+    monkeypatch.setattr(cuda, "_cupy", emulated.cupy)
+    return cuda.open_gpu(schedule)
+
+
+@pytest.mark.parametrize(("schedule", "flag"), [("spin", 1), ("yield", 2), ("blocking", 4)])
+def test_the_flag_is_set_before_the_context_is_made_and_read_after(emulated, schedule, flag, monkeypatch):
+    driver = Driver()
+    assert open_under(emulated, schedule, driver, monkeypatch).model.name == "emulated"
+    assert driver.flag == flag
+    assert driver.calls[:3] == ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxSetFlags_v2"]
+    assert driver.calls[-1] == "cuCtxGetFlags"
+
+
+def test_without_a_flag_the_driver_is_left_alone(emulated, monkeypatch):
+    driver = Driver()
+    open_under(emulated, "auto", driver, monkeypatch)
+    assert driver.calls == ["cuDeviceGetUuid_v2"]
+
+
+def test_a_flag_that_does_not_hold_is_no_figure_under_its_name(emulated, monkeypatch):
+    with pytest.raises(UnavailableError, match="'spin' flag was set, but the context was made with 0x10"):
+        open_under(emulated, "spin", Driver(stubborn=True), monkeypatch)
+
+
+@pytest.mark.parametrize("call", ["cuInit", "cuDevicePrimaryCtxSetFlags_v2", "cuCtxGetFlags", "cuDeviceGetUuid_v2"])
+def test_what_the_driver_refuses_is_a_reason(emulated, call, monkeypatch):
+    with pytest.raises(UnavailableError, match=f"{call} gives error 1"):
+        open_under(emulated, "spin", Driver(refused=call), monkeypatch)
+
+
 BLIND = """
 from probes.live.cuda import open_gpu
-from probes.parts import UnavailableError
+from probes.parts import Gpu, UnavailableError
 for schedule in ("auto", "spin", "yield", "blocking"):
     try:
         open_gpu(schedule)
@@ -174,12 +227,8 @@ def test_cupy_is_not_imported_until_a_gpu_is_opened():
 
 
 def test_every_method_of_the_part_is_there():
-    from probes.parts import Gpu
-
-    assert {name for name in vars(Gpu) if not name.startswith("_")} <= set(dir(CudaGpu)) | {"model"}
+    assert {name for name in vars(Gpu) if not name.startswith("_")} <= set(dir(cuda.CudaGpu)) | {"model"}
 
 
 def as_array(memory, dtype, n):
-    import ctypes
-
     return np.frombuffer((ctypes.c_ubyte * (n * np.dtype(dtype).itemsize)).from_address(memory.ptr), dtype)
