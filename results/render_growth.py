@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from results.growth import AXES, Growth, Slope, growth
-from results.render import NOT_MEASURED, fitting, lined_table, setting
+from results.render import NOT_MEASURED, fitting, in_threads, lined_table, setting
 from results.standings import ENGINE_PREFIX, Standings
 
 HEADINGS = ("axis", "growth", "slope", "low..high", "best rival", "slope", "low..high", "verdict", "others")
@@ -87,7 +87,13 @@ def _figures(slope: Slope | None) -> tuple[str, str]:
     return f"{slope.value:.2f}", f"{slope.low:.2f}..{slope.high:.2f}" if slope.n > 1 else NOT_MEASURED
 
 
+def _fixed(name: str, value: float) -> str:
+    if name == "threads":
+        return in_threads(int(value))
+    return f"depth {value:g}" if name == "depth" else f"{value:,g} {name}"
+
+
 def _measured_at(axis: str, one: Growth) -> str:
     points = ", ".join(f"{value:,g}" for value in one.at)
-    fixed = ", ".join(f"{value:,g} {name}" for name, value in one.fixed.items())
+    fixed = ", ".join(_fixed(name, value) for name, value in one.fixed.items())
     return f"{axis}: at {points}; {fixed}"

@@ -66,7 +66,9 @@ def summary(cases: tuple[Case, ...]) -> str:
     """One sentence: how many targets hold, of each kind."""
     if not cases:
         return "No pair has figures of the engine and of a rival."
-    return "Targets held: " + ", ".join(f"{name} {held} of {of}" for name, (held, of) in tally(cases).items()) + "."
+    whole = sum(all(judged.holds for judged in case.judged.values()) for case in cases)
+    kinds = ", ".join(f"{name} {held} of {of}" for name, (held, of) in tally(cases).items())
+    return f"Targets held: {kinds}; all of them by {whole} of {len(cases)} pairs."
 
 
 def cells(case: Case) -> tuple[str, ...]:

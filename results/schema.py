@@ -86,7 +86,9 @@ class Row(BaseModel):
         On the test part.
     rss_bytes, device_bytes : int or None
         Peak resident memory over the resident input; peak device memory of the process.
-    syncs, launches : int or None
+    syncs, launches, replayed_launches, replays, copies, bytes_up, bytes_down : int or None
+        Times the host waited for the device; kernels launched, and those of them inside replayed graphs; graphs
+        replayed; copies over the bus and their bytes.
     status, message : str, str or None
         Everything but ``ok`` needs a message.
     data_hash, n_rows, n_features : str or None, int or None
@@ -134,6 +136,11 @@ class Row(BaseModel):
     device_bytes: Count | None = None
     syncs: Count | None = None
     launches: Count | None = None
+    replayed_launches: Count | None = None
+    replays: Count | None = None
+    copies: Count | None = None
+    bytes_up: Count | None = None
+    bytes_down: Count | None = None
     status: Status
     message: Annotated[str, Field(max_length=20_000)] | None = None
     data_hash: Name | None = None
@@ -142,7 +149,7 @@ class Row(BaseModel):
     passport_before: Passport
     passport_after: Passport | None = None
     valid: bool = True
-    invalid_reason: Name | None = None
+    invalid_reason: Annotated[str, Field(min_length=1, max_length=2000)] | None = None
     command: Annotated[str, Field(min_length=1)]
 
     @model_validator(mode="after")

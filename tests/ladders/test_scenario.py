@@ -39,6 +39,13 @@ def test_knobs_of_a_pair_are_equal():
         ("columns = 6", "colums = 6", "no option 'colums'"),
         ('"squared_error"', '"absolute_error"', "objective='absolute_error'"),
         ('title = "a small one"', "", "'title' is missing"),
+        ("repeats = 2", "repeats = 2\nthreads = [1, 1]", "threads [1, 1] names a number twice"),
+        ("repeats = 2", "repeats = 2\nthreads = []", "threads=[]"),
+        ("repeats = 2", "repeats = 2\nthreads = [0]", "threads.0=0"),
+        ("repeats = 2", 'repeats = 2\nreport = "pair"', "report='pair'"),
+        ('objective = "sq', 'knobs = { n_estimator = 3 }\nobjective = "sq', "did you mean 'n_estimators'"),
+        ('objective = "sq', 'repeats = 0\nobjective = "sq', "rungs.0.repeats=0"),
+        ('objective = "sq', 'limits = { depthwise = { max_depth = 17 } }\nobjective = "sq', "max_depth=17"),
         ("[knobs]", "[knobs", "is not TOML"),
     ],
 )
@@ -51,6 +58,37 @@ def test_a_wrong_file_is_refused_with_the_key(scenario_file, old, new, told):
         load_scenario(str(path))
     assert told in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_a_rung_departs_from_the_scenario_where_it_says_so(scenario_file):
+    text = scenario_file.read_text()
+    rung = text.partition("[[rungs]]")[2].replace('name = "tall"', 'name = "other"')
+    changes = "knobs = { n_estimators = 7, max_bin = 31 }\nlimits = { leafwise = { max_leaves = 4 } }\n"
+    scenario_file.write_text(f"{text}\n[[rungs]]{rung}{changes}")
+    scenario = load_scenario(str(scenario_file))
+    plain, other = scenario.rungs
+    for contender in scenario.contenders:
+        usual, changed = (scenario.asked(contender, found, 1) for found in (plain, other))
+        different = {"n_estimators": 7, "max_bin": 31}
+        if changed.growth == "leafwise":
+            different["max_leaves"] = 4
+        assert changed == usual.model_copy(update=different)
+
+
+def test_the_growth_ladder_moves_one_thing_at_a_time():
+    scenario = load_scenario("cpu-growth")
+    base, *others = scenario.rungs
+
+    def state(rung):
+        options = {name: value for name, value in rung.options.items() if name != "seed"}
+        asked = scenario.asked("engine-leafwise", rung, 2).model_dump()
+        return {**options, "leaves": asked["max_leaves"], "bins": asked["max_bin"]}
+
+    for rung in others:
+        differs = [name for name in state(base) if state(base)[name] != state(rung)[name]]
+        assert len(differs) == 1, rung.name
+        levelwise, leafwise = (scenario.asked(f"engine-{growth}", rung, 2) for growth in ("levelwise", "leafwise"))
+        assert 2**levelwise.max_depth == leafwise.max_leaves
 
 
 def test_two_rungs_of_one_name(scenario_file):

@@ -63,6 +63,44 @@ def test_seeds_and_parts_differ():
     assert not np.array_equal(one.X_train[:60], one.X_test[:60])
 
 
+def small_songs(**more):
+    return make_msd_shaped(scale=0.01, **more)
+
+
+def small_tall(**more):
+    return make_tall(rows=9000, columns=5, **more)
+
+
+@pytest.mark.parametrize("make", [small_songs, small_tall])
+def test_the_classes_are_the_same_rows_on_either_side_of_the_median(make):
+    value, classes = make(), make(label="above-median")
+    assert classes.y_train.dtype == np.float32
+    assert 0.45 < classes.y_train.mean() < 0.55
+    for part in ("train", "test"):
+        assert np.array_equal(getattr(value, f"X_{part}"), getattr(classes, f"X_{part}"))
+        above = getattr(classes, f"y_{part}") == 1
+        assert set(getattr(classes, f"y_{part}")) == {0.0, 1.0}
+        assert getattr(value, f"y_{part}")[~above].max() < value.y_train[classes.y_train == 1].min()
+        assert getattr(value, f"y_{part}")[above].min() > value.y_train[classes.y_train == 0].max()
+
+
+def test_the_threshold_does_not_depend_on_the_rows():
+    few, many = (make_tall(rows=rows, columns=5, label="above-median") for rows in (300, 900))
+    assert np.array_equal(few.y_train, many.y_train[:300])
+
+
+def test_test_rows_may_be_chosen():
+    task = make_tall(rows=100, columns=5, test_rows=3000)
+    assert (len(task.y_train), len(task.y_test)) == (100, 3000)
+    assert np.array_equal(task.X_test[:20], make_tall(rows=100, columns=5).X_test)
+
+
+@pytest.mark.parametrize("wrong", [{"label": "class"}, {"test_rows": -1}, {"rows": 0}, {"columns": 4}])
+def test_tall_refuses(wrong):
+    with pytest.raises(ValueError, match=r"label|at least"):
+        make_tall(**{"rows": 10, "columns": 5, **wrong})
+
+
 def test_one_row():
     task = make_tall(rows=1, columns=5)
     assert task.X_train.shape == (1, 5)

@@ -96,6 +96,35 @@ def test_a_row_is_shown_as_listed(dyno, filled):
     assert dyno("standings", "--scale", "big").exit_code == USAGE
 
 
+def test_standings_at_one_number_of_threads(dyno, filled):
+    (row, *_) = filled.read().rows
+    filled.append(row.model_copy(update={"threads": 1}))
+    tables = json.loads(dyno("standings", "--json").stdout)["tables"]
+    assert [table["row_class"]["threads"] for table in tables] == [1, 2, 2]
+    (table,) = json.loads(dyno("standings", "--json", "--threads", "1").stdout)["tables"]
+    assert table["row_class"]["threads"] == 1
+    assert dyno("standings", "--threads", "7").exit_code == NOTHING
+
+
+def test_pairs_are_read_from_the_rows(dyno, filled):
+    found = dyno("results", "pairs")
+    assert found.exit_code == 0
+    assert "Targets held: train" in found.stdout
+    cases = json.loads(dyno("results", "pairs", "--ladder", "flights", "--threads", "2", "--json").stdout)["cases"]
+    assert {case["growth"] for case in cases} == {"depthwise", "leafwise", "levelwise"}
+    assert dyno("results", "pairs", "--ladder", "none").exit_code == NOTHING
+
+
+def test_growth_is_read_from_the_rows(dyno, row, tmp_path):
+    store = Store(tmp_path / "local")
+    knobs = {"max_depth": 8, "max_leaves": 0, "max_bin": 255}
+    for n in (1000, 2000):
+        store.append(row(rung=f"{n}", n_rows=n, n_features=10, knobs_asked=knobs, train_s=n / 1e3, fit_s=n / 1e3 + 1))
+    assert "rows: at 1,000, 2,000" in dyno("results", "growth").stdout
+    (axis,) = json.loads(dyno("results", "growth", "--json").stdout)["axes"]
+    assert axis["slopes"][0]["value"] == pytest.approx(1)
+
+
 def test_the_list_as_json_is_the_stored_lines(dyno, filled):
     listed = dyno("results", "list", "--json")
     assert listed.stdout.splitlines() == [stored.text for stored in filled.read().stored]
