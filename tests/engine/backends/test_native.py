@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -209,6 +210,23 @@ def test_a_forked_child_trains_after_its_parent_did():
     assert out == "child 0\n"
 
 
+def test_fits_at_the_same_time_do_not_meet():
+    sets = [binned(20_000, [50, 9 + i], seed=i) for i in range(4)]
+
+    def fit(data):
+        return bytes_of(grow(NativeBackend(3), data.native, labels_of(data))[0])
+
+    alone = [fit(data) for data in sets]
+    with ThreadPoolExecutor(len(sets)) as pool:
+        assert list(pool.map(fit, sets * 3)) == alone * 3
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+def test_many_more_threads_than_cores(grower):
+    data = binned(20_000, [50, 9, 3])
+    assert_like_the_oracle(data, labels_of(data), n_threads=64, grower=grower)
+
+
 # ---- failures --------------------------------------------------------------------------------------------------------
 
 
@@ -228,6 +246,35 @@ def test_memory_that_runs_out_is_a_memory_error_and_the_backend_still_closes():
         """
     )
     assert out == "MemoryError\n"
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_wherever_memory_runs_out_the_next_fit_is_right(n_threads):
+    """The limit rises by 64 KiB a try, so that it is met by one allocation of a fit after the other."""
+    out = run_script(
+        f"""
+        libc = ctypes.CDLL("libc.so.6")
+        for option, value in ((-1, 4096), (-2, 4096), (-3, 4096), (-8, 1)):
+            libc.mallopt(option, value)  # malloc keeps nothing back, and has no reserve for threads
+        data = binned(40_000, [200] * 8)
+        label = labels_of(data)
+        fit = lambda: bytes_of(grow(NativeBackend({n_threads}), data.native, label)[0])
+        right = fit()
+        short = 0
+        for room in range(0, 2**22, 2**16):
+            used = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            resource.setrlimit(resource.RLIMIT_AS, (used + room, -1))
+            try:
+                assert fit() == right
+            except MemoryError:
+                short += 1
+            finally:
+                resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+        assert fit() == right
+        print(short)
+        """
+    )
+    assert int(out) >= 10
 
 
 def test_transactions_out_of_order_are_refused_by_name():

@@ -55,9 +55,9 @@ def native_faults() -> list[Fault]:
     return read_faults(FAULTS)
 
 
-def build(sanitizer: Sanitizer, folder: Path) -> Path:
-    """The module, made from a copy of its sources in `folder`, every fault in it switched off."""
-    folder.mkdir()
+def build(sanitizer: Sanitizer, folder: Path) -> None:
+    """Make _native.so in `folder` from a copy of the sources, every fault in it switched off."""
+    folder.mkdir(exist_ok=True)
     _plant(folder)
     headers = [nanobind.include_dir(), Path(nanobind.include_dir()).parent / "ext/robin_map/include"]
     flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-fno-strict-aliasing"]
@@ -65,9 +65,7 @@ def build(sanitizer: Sanitizer, folder: Path) -> Path:
     flags += ["-include", "planted_fault.hpp"]
     flags += [f"-I{path}" for path in (folder, *headers, sysconfig.get_path("include"))]
     sources = [*sorted(folder.glob("*.cpp")), Path(nanobind.source_dir()) / "nb_combined.cpp"]
-    module = folder / "_native.so"
-    subprocess.run([os.environ.get("CXX", "c++"), *flags, *sources, "-o", module], check=True)
-    return module
+    subprocess.run([os.environ.get("CXX", "c++"), *flags, *sources, "-o", folder / "_native.so"], check=True)
 
 
 def run_tests(sanitizer: Sanitizer, module: Path, *selected: str, fault: int = 0) -> tuple[int, str]:

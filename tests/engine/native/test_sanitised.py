@@ -24,6 +24,10 @@ LEFT_OUT = (
     "room_for_every_leaf",
     "weight_zero",
 )
+ATTEMPTS = 5
+"""A race is seen only where two threads get to work at once, which a busy machine does not grant every time."""
+
+SAID = {"thread": ("data race",), "address": ("AddressSanitizer", "runtime error")}
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +40,9 @@ def run_on(tmp_path_factory):
     def run(name, *selected, fault=0):
         own = folder / f"native_{name}"
         with FileLock(f"{own}.lock"):
-            module = own / "_native.so" if own.exists() else build(SANITIZERS[name], own)
+            module = own / "_native.so"
+            if not module.exists():
+                build(SANITIZERS[name], own)
         return run_tests(SANITIZERS[name], module, *selected, fault=fault)
 
     return run
@@ -51,10 +57,12 @@ def test_nothing_is_found_in_the_native_module(run_on, sanitizer):
 @pytest.mark.parametrize("number", range(1, 1 + len(native_faults())), ids=[fault.name for fault in native_faults()])
 def test_a_planted_fault_is_found(run_on, number):
     fault = native_faults()[number - 1]
-    code, text = run_on(fault.found_by, fault.problem, "-x", fault=number)
+    for _ in range(ATTEMPTS):
+        code, text = run_on(fault.found_by, fault.problem, "-x", fault=number)
+        if code == FOUND:
+            break
     assert code == FOUND, text
-    said = {"thread": ("data race",), "address": ("AddressSanitizer", "runtime error")}
-    assert any(words in text for words in said[fault.found_by]), text
+    assert any(words in text for words in SAID[fault.found_by]), text
 
 
 def test_each_sanitizer_has_faults_to_find():
