@@ -9,7 +9,9 @@ namespace {
 
 constexpr int kStripBytes = Staging::kStripBytes;
 constexpr i64 kTileBytes = 34 * 1024;  // of cells: they stay in the first-level cache while a block goes through
-constexpr int kPrefetchRows = 16;
+constexpr i64 kPiece = 32;       // rows that are summed between two turns of fetching
+constexpr i64 kFirstBlock = 64;  // rows: nothing is summed while they are fetched
+constexpr i64 kFetchAhead = 16;  // rows
 
 template <int words>
 struct Cell {
@@ -48,12 +50,69 @@ constexpr std::array<AddTile<Bin, words>, sizeof...(n)> tile_table(std::integer_
     return {add_tile<Bin, words, n + 1>...};
 }
 
+// ---- staging -------------------------------------------------------------------------------------------------------
+
+// What is summed: rows of a range of features, cut in strips of at most kStripBytes.
+struct Source {
+    const std::byte* bins;  // the range's first bin of row 0
+    i64 row_bytes;
+    i64 strip_bytes;  // from one strip's first bin to the next one's
+    i64 n_strips;
+    RowSpan rows;
+    const i32* g;
+
+    i64 row(i64 i) const { return rows.list == nullptr ? rows.first + i : rows.list[i]; }
+    const std::byte* bins_of(i64 row) const { return bins + row * row_bytes; }
+    i64 last_byte() const { return (n_strips - 1) * strip_bytes + kStripBytes - 1; }
+};
+
+// Fetches rows before they are staged, and most of them while others are summed: sums wait for the first-level cache's
+// stores and staging waits for memory, so neither need wait for the other.
+class Fetcher {
+public:
+    explicit Fetcher(const Source& source) : source_(source), last_byte_(source.last_byte()) {}
+
+    // All rows before the given one.
+    void fetch_to(i64 end) {
+        for (end = std::min(end, source_.rows.n); next_ < end; ++next_) {
+            const i64 row = source_.row(next_);
+            const std::byte* bins = source_.bins_of(row);
+            // To the second-level cache: the first holds the cells.
+            for (i64 byte = 0; byte < last_byte_; byte += 64) __builtin_prefetch(bins + byte, 0, 2);
+            __builtin_prefetch(bins + last_byte_, 0, 2);
+            __builtin_prefetch(source_.g + row, 0, 2);
+        }
+    }
+
+private:
+    const Source& source_;
+    i64 last_byte_;
+    i64 next_ = 0;
+};
+
+// Rows [begin .. begin + n) are copied strip by strip, [strip][row][kStripBytes], so that each strip's bins lie together
+// and no cache line is looked up twice.
+void stage(const Source& source, i64 begin, i64 n, std::byte* staged, Fetcher& fetcher) {
+    const i64 n_strips = source.n_strips, strip_bytes = source.strip_bytes;  // no store can change these
+    for (i64 i = begin; i < begin + n; ++i, staged += kStripBytes) {
+        fetcher.fetch_to(i + kFetchAhead);
+        const std::byte* from = source.bins_of(source.row(i));
+        std::byte* to = staged;
+        for (i64 strip = 0; strip < n_strips; ++strip, from += strip_bytes, to += Staging::kBlock * kStripBytes)
+            std::memcpy(to, from, kStripBytes);
+    }
+}
+
+// ---- blocks --------------------------------------------------------------------------------------------------------
+
 // Sums one strip of a block. Cells of 16 features may exceed the first-level cache: then part of the strip at a time.
-template <class Bin, int words>
+// Calls before(row) now and then, for row a multiple of kPiece.
+template <class Bin, int words, class Before>
 void add_strip(const CellLayout& layout, FeatureRange features, const Bin* bins, const Cell<words>* values, i64 n_rows,
-               const Strip& strip) {
+               const Strip& strip, const Before& before) {
     static constexpr auto add_tiles = tile_table<Bin, words>(std::make_integer_sequence<int, kStripBytes>{});
     constexpr i64 kTileCells = kTileBytes / (words * static_cast<i64>(sizeof(i64)));
+    constexpr i64 kStripBins = kStripBytes / static_cast<i64>(sizeof(Bin));
     for (i32 begin = features.begin; begin < features.end;) {
         Cell<words>* cells[kStripBytes];
         i32 end = begin;
@@ -61,41 +120,12 @@ void add_strip(const CellLayout& layout, FeatureRange features, const Bin* bins,
             cells[end - begin] = reinterpret_cast<Cell<words>*>(strip.of(layout.offset[end]));
             ++end;
         } while (end < features.end && layout.offset[end + 1] - layout.offset[begin] <= kTileCells);
-        add_tiles[end - begin - 1](bins + (begin - features.begin), values, n_rows, cells);
-        begin = end;
-    }
-}
-
-// ---- staging -------------------------------------------------------------------------------------------------------
-
-// A block of rows is copied strip by strip, so that each strip's bins lie together and no cache line is fetched twice.
-struct Block {
-    const std::byte* source;  // the range's first bin of row 0
-    i64 row_bytes;
-    i64 strip_bytes;  // from one strip's first bin to the next one's; at most kStripBytes are used
-    i64 n_strips;
-    std::byte* staged;  // [strip][row][kStripBytes]
-};
-
-void stage_row(const Block& block, const std::byte* from, i64 row) {
-    std::byte* to = block.staged + row * kStripBytes;
-    for (i64 strip = 0; strip < block.n_strips; ++strip, from += block.strip_bytes, to += Staging::kBlock * kStripBytes)
-        std::memcpy(to, from, kStripBytes);
-}
-
-void stage_rows(const Block& block, i64 first, i64 n) {
-    for (i64 i = 0; i < n; ++i) stage_row(block, block.source + (first + i) * block.row_bytes, i);
-}
-
-// `n_ahead` row numbers may be looked at.
-void stage_listed(const Block& block, const i32* rows, i64 n, i64 n_ahead) {
-    const i64 last_byte = (block.n_strips - 1) * block.strip_bytes + kStripBytes - 1;
-    for (i64 i = 0; i < n; ++i) {
-        if (i + kPrefetchRows < n_ahead) {
-            const std::byte* next = block.source + rows[i + kPrefetchRows] * block.row_bytes;
-            for (i64 byte = 0; byte <= last_byte; byte += 64) __builtin_prefetch(next + byte);
+        for (i64 row = 0; row < n_rows; row += kPiece) {
+            before(row);
+            add_tiles[end - begin - 1](bins + row * kStripBins + (begin - features.begin), values + row,
+                                       std::min(kPiece, n_rows - row), cells);
         }
-        stage_row(block, block.source + rows[i] * block.row_bytes, i);
+        begin = end;
     }
 }
 
@@ -106,24 +136,22 @@ void add_rows_as(const Plane& plane, const CellLayout& layout, const RowGradient
     const i64 n_features = range.end - range.begin;
     const i64 n_strips = (n_features * width + kStripBytes - 1) / kStripBytes;
     const i64 strip_features = (n_features + n_strips - 1) / n_strips;
-    const Block block{plane.rows.data() + range.begin * width, plane.row_stride * width, strip_features * width,
-                      n_strips, staging.bins()};
+    const Source source{plane.rows.data() + range.begin * width, plane.row_stride * width, strip_features * width,
+                        n_strips, rows, gradients.g};
     auto* values = reinterpret_cast<Cell<words>*>(staging.values());
-    for (i64 done = 0; done < rows.n; done += Staging::kBlock) {
-        const i64 n = std::min<i64>(Staging::kBlock, rows.n - done);
-        if (rows.list == nullptr) {
-            stage_rows(block, rows.first + done, n);
-            for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, rows.first + done + i);
-        } else {
-            stage_listed(block, rows.list + done, n, rows.n - done);
-            for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, rows.list[done + i]);
-        }
+    Fetcher fetcher(source);
+    for (i64 begin = 0, n; begin < rows.n; begin += n) {
+        n = std::min(begin == 0 ? kFirstBlock : Staging::kBlock, rows.n - begin);
+        stage(source, begin, n, staging.bins(), fetcher);
+        for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, source.row(begin + i));
         for (i64 s = 0; s < n_strips; ++s) {
             const FeatureRange features{
                 static_cast<i32>(range.begin + s * strip_features),
                 static_cast<i32>(std::min(range.begin + (s + 1) * strip_features, i64{range.end}))};
             const auto* bins = reinterpret_cast<const Bin*>(staging.bins() + s * Staging::kBlock * kStripBytes);
-            add_strip<Bin, words>(layout, features, bins, values, n, strip);
+            add_strip<Bin, words>(layout, features, bins, values, n, strip, [&](i64 row) {
+                fetcher.fetch_to(begin + n + Staging::kBlock * (s * n + row + kPiece) / (n_strips * n));
+            });
         }
     }
 }

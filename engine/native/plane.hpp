@@ -4,38 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <limits>
-#include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
+#include "aligned_bytes.hpp"
 #include "semantics.cuh"
 
 namespace dyno {
-
-// 64-byte aligned, uninitialised storage.
-class AlignedBytes {
-public:
-    AlignedBytes() = default;
-    explicit AlignedBytes(std::size_t size) : size_(size) {
-        if (size > std::numeric_limits<std::size_t>::max() - 127) throw std::bad_alloc();
-        void* raw = std::aligned_alloc(64, (size + 127) / 64 * 64);  // 64 bytes of slack: vector loads may run over
-        if (raw == nullptr) throw std::bad_alloc();
-        data_.reset(static_cast<std::byte*>(raw));
-    }
-    std::byte* data() { return data_.get(); }
-    const std::byte* data() const { return data_.get(); }
-    std::size_t size() const { return size_; }
-
-private:
-    struct Free {
-        void operator()(std::byte* p) const { std::free(p); }
-    };
-    std::unique_ptr<std::byte, Free> data_;
-    std::size_t size_ = 0;
-};
 
 struct Plane {
     i64 n_rows = 0;
