@@ -1,6 +1,5 @@
 """The wheel: portable, complete without the source tree, and with nothing that was measured here in it."""
 
-import os
 import re
 import subprocess
 import sys
@@ -8,22 +7,19 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 ROOT = Path(__file__).parent.parent
 
 
+def build_wheel(folder):
+    options = ["--no-deps", "--no-build-isolation", f"--config-settings=build-dir={folder}/build"]
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", *options, "--wheel-dir", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Built once a test run: whichever worker comes first builds, the other waits for it."""
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "wheel"
-    with FileLock(f"{folder}.lock"):
-        if not list(folder.glob("*.whl")):
-            options = ["--no-deps", "--no-build-isolation", f"--config-settings=build-dir={folder}/build"]
-            command = [sys.executable, "-m", "pip", "wheel", "--quiet", *options, "--wheel-dir", str(folder), str(ROOT)]
-            subprocess.run(command, check=True, capture_output=True)
-    (path,) = folder.glob("*.whl")
+def wheel(once):
+    (path,) = once("wheel", build_wheel).glob("*.whl")
     return path
 
 
@@ -34,7 +30,8 @@ def test_holds_all_that_runs(wheel):
         assert sources <= names
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "ladders/scenarios").glob("*.toml")} <= names
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "engine/kernels").glob("*.cuh")} <= names
-    assert {"engine/kernels/budget.toml", "engine/_emulator.so"} <= names
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "probes/kernels").glob("*.cu")} <= names
+    assert {"engine/kernels/budget.toml", "engine/_emulator.so", "probes/thresholds.toml"} <= names
     assert any(re.fullmatch(r"engine/_native\..*\.so", name) for name in names)
 
 
