@@ -166,12 +166,10 @@ def run_fibers(emulator: Path, number: int) -> tuple[str, str]:
 
 def run_threads(emulator: Path, number: int, problem: str) -> tuple[str, str]:
     """Whether ThreadSanitizer tells, on one problem."""
-    command = ["c++", "-print-file-name=libtsan.so"]
-    library = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     suppressions = emulator.with_name("suppressions")
     suppressions.write_text("called_from_lib:_native\n")  # not instrumented: its locks cannot be seen
     environment = {
-        "LD_PRELOAD": library,
+        "LD_PRELOAD": library_of_compiler("libtsan.so"),
         "TSAN_OPTIONS": f"history_size=0 exitcode={RACE} suppressions={suppressions}",
         "OPENBLAS_NUM_THREADS": "1",
     }
@@ -182,6 +180,12 @@ def run_threads(emulator: Path, number: int, problem: str) -> tuple[str, str]:
         summary = [line for line in text.splitlines() if line.startswith("SUMMARY")]
         return "threads", summary[0].rpartition(" in ")[2] if summary else "data race"
     return "threads", "never ends" if code is None else f"ends with exit code {code}: {text[-300:]}"
+
+
+def library_of_compiler(name: str) -> str:
+    """Where the compiler keeps a library of its own, which must be loaded before Python itself."""
+    command = ["c++", f"-print-file-name={name}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def _run(emulator: Path, environment: dict[str, str], *arguments: str) -> tuple[int | None, str]:

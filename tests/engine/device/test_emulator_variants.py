@@ -5,10 +5,12 @@ one thread a lane, and with the switch of fibers that needs no assembly.
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
+
+from tests.engine.planted_faults import library_of_compiler
 
 VARIANTS = {
     "address": ("fibers", ["-fsanitize=address,alignment", "-fno-sanitize-recover=alignment"], "libasan.so"),
@@ -39,25 +41,18 @@ print("sum", device.download(buffers[1], np.uint32, arrays[1].shape).sum())
 
 
 @pytest.fixture(scope="session")
-def run_on(tmp_path_factory):
-    """Runs Python with a variant as the emulator; each is built once for all workers."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
+def run_on(once):
+    """Runs Python with a variant as the emulator."""
 
-    def build(variant):
+    def build(variant, path):
         lanes, options, _ = VARIANTS[variant]
-        path = folder / f"emulator_{variant}.so"
-        with FileLock(f"{path}.lock"):
-            if not path.exists():
-                subprocess.run([BUILD, path, *options, "-O1"], check=True, env={**os.environ, "LANES": lanes})
-        return path
+        subprocess.run([BUILD, path, *options, "-O1"], check=True, env={**os.environ, "LANES": lanes})
 
     def run(variant, *arguments):
         environment = {
             **os.environ,
-            "DYNO_EMULATOR": str(build(variant)),
-            "LD_PRELOAD": library_path(VARIANTS[variant][2]),
+            "DYNO_EMULATOR": str(once(f"emulator_{variant}.so", partial(build, variant))),
+            "LD_PRELOAD": library_of_compiler(library) if (library := VARIANTS[variant][2]) else "",
             "ASAN_OPTIONS": "detect_leaks=0",
             "TSAN_OPTIONS": "history_size=0 exitcode=66",
             "OPENBLAS_NUM_THREADS": "1",
@@ -67,14 +62,6 @@ def run_on(tmp_path_factory):
         return done.returncode, done.stdout + done.stderr
 
     return run
-
-
-def library_path(name):
-    """Where the compiler keeps a sanitizer's library, which must be loaded before Python itself."""
-    if name is None:
-        return ""
-    command = ["c++", f"-print-file-name={name}"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.mark.parametrize(

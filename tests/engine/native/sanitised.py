@@ -16,7 +16,7 @@ from pathlib import Path
 
 import nanobind
 
-from tests.engine.planted_faults import ENGINE, SWITCH, Fault, read_faults, with_fault
+from tests.engine.planted_faults import ENGINE, SWITCH, Fault, library_of_compiler, read_faults, with_fault
 
 FAULTS = Path(__file__).with_name("faults.toml")
 AT_START = Path(__file__).with_name("at_start")
@@ -35,7 +35,7 @@ class Sanitizer:
     def environment(self) -> dict[str, str]:
         """What a process needs that loads a module built for it."""
         # With the C++ library, or AddressSanitizer would not find what throws exceptions: Python is no C++ program.
-        libraries = f"{_of_compiler(self.library)} {_of_compiler('libstdc++.so.6')}"
+        libraries = f"{library_of_compiler(self.library)} {library_of_compiler('libstdc++.so.6')}"
         options = dict.fromkeys(("TSAN_OPTIONS", "ASAN_OPTIONS", "UBSAN_OPTIONS"), f"{self.settings} exitcode={FOUND}")
         return {"LD_PRELOAD": libraries} | options
 
@@ -56,8 +56,9 @@ def native_faults() -> list[Fault]:
 
 
 def build(sanitizer: Sanitizer, folder: Path) -> None:
-    """Make _native.so in `folder` from a copy of the sources, every fault in it switched off."""
-    folder.mkdir(exist_ok=True)
+    """Make _native.so in `folder`, from a copy of the sources there, every fault in it switched off."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     _plant(folder)
     headers = [nanobind.include_dir(), Path(nanobind.include_dir()).parent / "ext/robin_map/include"]
     flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", "-fno-strict-aliasing"]
@@ -65,7 +66,7 @@ def build(sanitizer: Sanitizer, folder: Path) -> None:
     flags += ["-include", "planted_fault.hpp"]
     flags += [f"-I{path}" for path in (folder, *headers, sysconfig.get_path("include"))]
     sources = [*sorted(folder.glob("*.cpp")), Path(nanobind.source_dir()) / "nb_combined.cpp"]
-    subprocess.run([os.environ.get("CXX", "c++"), *flags, *sources, "-o", folder / "_native.so"], check=True)
+    subprocess.run(["c++", *flags, *sources, "-o", folder / "_native.so"], check=True)
 
 
 def run_tests(sanitizer: Sanitizer, module: Path, *selected: str, fault: int = 0) -> tuple[int, str]:
@@ -91,8 +92,3 @@ def _plant(folder: Path) -> None:
     for number, fault in enumerate(native_faults(), 1):
         path = folder / fault.file
         path.write_text(with_fault(path.read_text(), fault, f"(planted_fault == {number})"))
-
-
-def _of_compiler(library: str) -> str:
-    command = [os.environ.get("CXX", "c++"), f"-print-file-name={library}"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

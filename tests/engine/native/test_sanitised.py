@@ -2,10 +2,9 @@
 what is wrong, shown by faults planted into copies of its sources (faults.toml).
 """
 
-import os
+from functools import partial
 
 import pytest
-from filelock import FileLock
 
 from tests.engine.native.sanitised import FOUND, SANITIZERS, build, native_faults, run_tests
 
@@ -31,19 +30,12 @@ SAID = {"thread": ("data race",), "address": ("AddressSanitizer", "runtime error
 
 
 @pytest.fixture(scope="session")
-def run_on(tmp_path_factory):
-    """Runs tests on the module as a sanitizer wants it, built once for all workers."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
+def run_on(once):
+    """Runs tests on the module as a sanitizer wants it."""
 
     def run(name, *selected, fault=0):
-        own = folder / f"native_{name}"
-        with FileLock(f"{own}.lock"):
-            module = own / "_native.so"
-            if not module.exists():
-                build(SANITIZERS[name], own)
-        return run_tests(SANITIZERS[name], module, *selected, fault=fault)
+        folder = once(f"native_{name}", partial(build, SANITIZERS[name]))
+        return run_tests(SANITIZERS[name], folder / "_native.so", *selected, fault=fault)
 
     return run
 

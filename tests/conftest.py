@@ -1,0 +1,25 @@
+"""What one worker of a test run makes for all of them."""
+
+import os
+
+import pytest
+from filelock import FileLock
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """`once(name, make)`: the path that `make(path)` filled, a file or a folder; the first worker to ask makes it."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+
+    def made(name, make):
+        path = folder / name
+        with FileLock(f"{path}.lock"):
+            if not path.exists():
+                unfinished = folder / f"unfinished_{name}"
+                make(unfinished)
+                unfinished.rename(path)
+        return path
+
+    return made
