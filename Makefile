@@ -18,6 +18,7 @@ test: setup lint  ## the whole suite; prints what took longest
 
 gpu-check: setup  ## on a machine with an NVIDIA GPU: the kernels' bits against the CPU's (CUDA=cuda13 for newer drivers)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[$(CUDA)]"
+	$(BIN)/dyno probe --for gpu  # stores the host's passport; a rejected host ends it here
 	$(BIN)/python -m pytest tests/gpu/check_cuda_device.py
 
 faults: setup  ## plants every known fault in a copy of the kernels and shows how each is found
