@@ -1,6 +1,6 @@
 """The `dyno` command: its ladders, with engine, probes and results mounted beside. May import all but benchmarks.
 
-Exit codes: 0 done, 2 usage, 3 nothing measured, 130 interrupted.
+Exit codes: 0 done, 2 usage, 3 nothing measured, 4 host rejected, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from filelock import FileLock, Timeout
@@ -24,16 +24,17 @@ from ladders.data.cache import cache_folder
 from ladders.plan import Plan, make_plan
 from ladders.progress import Display, Estimate, Fit, duration, expected_seconds
 from ladders.runner import Step, answering, measure, missing, prepare_steps
+from ladders.sandwich import observe
 from ladders.scenario import load_scenario, scenario_names
 from probes.cli import passport, probe
 from probes.cores import usable_cores
-from probes.host import read_load
+from probes.thresholds import ThresholdError, load_thresholds
 from results import render, render_growth, render_pairs
 from results.cli import results_app, standings
 from results.schema import Row
 from results.standings import Standings
 from results.standings import standings as rank
-from results.store import Store, StoreError, local_store
+from results.store import Store, StoreError, local_store, records_store
 
 REPORTS: dict[str, Callable[[Standings, Console], None]] = {
     "standings": render.to_terminal,
@@ -42,13 +43,32 @@ REPORTS: dict[str, Callable[[Standings, Console], None]] = {
 }
 """What the end of a run shows, by the scenario's `report`."""
 
-BUSY_LOAD = 0.5
-"""Half a core's worth of other work is a quarter of a small host."""
+USAGE, NOTHING_MEASURED, REJECTED, INTERRUPTED = 2, 3, 4, 130
 
-USAGE, NOTHING_MEASURED, INTERRUPTED = 2, 3, 130
+
+def find_row(named: str) -> dict[str, Any]:
+    """The row that `dyno results list` names so, ``ladder:line``, of the local rows or else of the published.
+
+    Raises
+    ------
+    LookupError
+        If there is none.
+    """
+    ladder, _, line = named.rpartition(":")
+    for open_store in (local_store, records_store):
+        try:
+            rows = open_store().read(ladder or None).stored
+        except StoreError as error:
+            raise LookupError(str(error)) from error
+        for stored in rows:
+            if (stored.path.stem, str(stored.line)) == (ladder, line):
+                return json.loads(stored.text)
+    raise LookupError(f"no row '{named}'; name it as 'dyno results list' does: ladder:line")
+
 
 app = typer.Typer(
     no_args_is_help=True,
+    context_settings={"obj": find_row},  # for dyno probe --explain-fit: probes know no store of rows
     help="A gradient-boosted-tree engine and the dynamometer that measures it.",
     epilog="Example: dyno ladder run flights --scale 0.1 && dyno standings",
 )
@@ -169,16 +189,20 @@ def run(
     contenders: Contenders = None,
     threads: Threads = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already measured.")] = False,
+    accept_unhealthy: Annotated[
+        bool, typer.Option("--accept-unhealthy", help="Run on a host that the probe rejects; every row is marked.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each row as a JSON line, once measured.")] = False,
 ) -> None:
     """Measure what is missing, one process a fit, contenders interleaved; then show what the scenario reports.
 
-    A run that was interrupted or killed goes on where it stopped: the same command again.
+    A run that was interrupted or killed goes on where it stopped: the same command again. A host that the quick probe
+    rejects stops it before any data is made; see dyno probe.
     """
     plan = _plan(name, scale, repeats, rungs, contenders, threads)
     store = local_store()
-    _warn_if_busy()
     with _alone():
+        _admit(plan, accept_unhealthy)
         earlier = _read(store, plan)
         steps = _steps(plan)
         to_do = steps if fresh else missing(steps, earlier)
@@ -268,12 +292,21 @@ def _alone() -> AbstractContextManager:
         _fail(f"cannot write to {folder} ({error.strerror}); set DYNO_CACHE_DIR to a writable directory", USAGE)
 
 
-def _warn_if_busy() -> None:
-    """Say so if something else may be running: OpenMP threads that wait for a core ran 30 times slower here."""
-    load = read_load()["load_1m"]
-    if load is not None and load > BUSY_LOAD:
-        told = f"load {load:.1f} over the last minute: if anything else still runs on this host, do not trust the times"
-        typer.echo(told, err=True)
+def _admit(plan: Plan, accept_unhealthy: bool) -> None:
+    """Stop on a host that is not to be believed; say what to keep in mind of one that is."""
+    target, threads = plan.scenario.target, max(fit.threads for fit in plan.fits)
+    try:
+        judgement = observe(target, threads, load_thresholds()).judgement
+    except ThresholdError as error:
+        _fail(str(error), USAGE)
+    for reason in judgement.reasons:
+        typer.echo(f"host: {reason}", err=True)
+    if judgement.decision != "reject":
+        return
+    if not accept_unhealthy:
+        told = "this host is rejected, so nothing was run; dyno probe --explain NAME says what to do, and"
+        _fail(f"{told} --accept-unhealthy runs all the same, with every row marked", REJECTED)
+    typer.echo("host: rejected, and run all the same: every row is marked valid=false", err=True)
 
 
 def _read(store: Store, plan: Plan) -> list[Row]:

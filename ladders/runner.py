@@ -19,8 +19,10 @@ from ladders.data.cache import Stored, prepare
 from ladders.launch import launch
 from ladders.plan import Fit, Plan
 from ladders.provenance import Provenance, read_provenance
+from ladders.sandwich import Observation, observe, why_invalid
 from ladders.worker import Job
 from probes.passport import take_passport
+from probes.thresholds import load_thresholds
 from results.schema import Row
 from results.store import Store
 
@@ -100,26 +102,29 @@ def missing(steps: list[Step], rows: list[Row]) -> list[Step]:
 
 
 def measure(step: Step, plan: Plan, store: Store) -> Row:
-    """Make one fit and write its row.
+    """Make one fit between two quick probes and write its row.
 
     Raises
     ------
     results.store.StoreError
         If the row cannot be written.
     """
-    before = take_passport()
+    thresholds = load_thresholds()
+    target, threads = plan.scenario.target, step.fit.threads
+    before = observe(target, threads, thresholds)
     if step.unsupported:
         result: dict[str, Any] = {"status": "unsupported", "message": step.unsupported}
     else:
         job = Job(
-            module=CONTENDERS[step.fit.contender].module,
+            module=CONTENDERS[step.fit.contender].module_for(target),
             knobs=step.fit.asked,
             folder=str(step.stored.folder),
             data_hash=step.stored.digest,
             parent=os.getpid(),
         )
         result = launch(job, plan.scenario.timeout_s)
-    row = _row(step, result, before, take_passport())
+    after = observe(target, threads, thresholds)
+    row = _row(step, result, before, after, why_invalid(before, after, thresholds))
     store.append(row)
     return row
 
@@ -131,6 +136,8 @@ def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> S
     unsupported = None if stored else str(data)
     if installed is None:
         unsupported = f"{library} is not installed; {contender.install}"
+    elif contender.module_for(plan.scenario.target) is None:
+        unsupported = f"{fit.contender} is not measured on a {plan.scenario.target.upper()} yet"
     fields = {
         "commit": provenance.commit,
         "dirty": provenance.dirty,
@@ -144,7 +151,7 @@ def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> S
         "grower": contender.grower,
         "library": library,
         "version": installed,
-        "device": "cpu",
+        "device": {"cpu": "cpu", "gpu": "cuda"}[plan.scenario.target],
         "threads": fit.threads,
         "repeat": fit.repeat,
         "block": fit.block,
@@ -179,14 +186,15 @@ def _key(fields: dict[str, Any], passport: str) -> tuple[Any, ...]:
     return (*(fields[name] for name in IDENTITY), knobs, passport)
 
 
-def _row(step: Step, result: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> Row:
+def _row(
+    step: Step, result: dict[str, Any], before: Observation, after: Observation, invalid_reason: str | None
+) -> Row:
     """The one place where rows are made."""
-    moved = before["digest"] != after["digest"]
     return Row(
         **{**step.fields, **result},
         ts=datetime.now(UTC),
-        passport_before=before,
-        passport_after=after,
-        valid=not moved,
-        invalid_reason=f"the host's passport changed from {before['digest']} to {after['digest']}" if moved else None,
+        passport_before=before.passport,
+        passport_after=after.passport,
+        valid=invalid_reason is None,
+        invalid_reason=invalid_reason,
     )

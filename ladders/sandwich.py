@@ -8,7 +8,6 @@ about 3 s.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from probes import cores
@@ -44,7 +43,7 @@ class Observation:
     cpu_time: cores.CpuTime | None
 
 
-def observe(target: Target, threads: int, thresholds: Thresholds, user_file: Path | None = None) -> Observation:
+def observe(target: Target, threads: int, thresholds: Thresholds) -> Observation:
     """Probe the host quickly.
 
     Parameters
@@ -52,8 +51,8 @@ def observe(target: Target, threads: int, thresholds: Thresholds, user_file: Pat
     target : {"cpu", "gpu"}
     threads : int
         Of the fit.
-    thresholds, user_file : Thresholds, Path or None
-        And the file they came from, for the child.
+    thresholds : Thresholds
+        Those of ``DYNO_THRESHOLDS``, which a child reads for itself.
     """
     probes = chosen(target, quick=True)
     if target == "cpu":
@@ -61,7 +60,7 @@ def observe(target: Target, threads: int, thresholds: Thresholds, user_file: Pat
         checks = tuple(check for probe in probes for check in outcome(probe, parts, thresholds))
         passport = take_passport()
     else:
-        made = supervise(probes, thresholds, threads=threads, user_file=user_file, limit_s=QUICK_LIMIT_S)
+        made = supervise(probes, thresholds, threads=threads, limit_s=QUICK_LIMIT_S)
         checks = tuple(made)
         passport = take_passport(checks=checks)
     judgement = decide(checks, thresholds)

@@ -101,6 +101,8 @@ class Scenario(Strict):
         Of the order within the blocks.
     timeout_s : float
         Of one whole worker, warm-up and prediction included.
+    target : {"cpu", "gpu"}
+        Where it is measured, and so what the host is probed for.
     threads : list of int, optional
         Every contender is measured at each of these numbers of threads; if not given, once, at all usable cores.
     report : {"standings", "pairs", "growth"}
@@ -118,6 +120,7 @@ class Scenario(Strict):
     repeats: Repeats = 5
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 42
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 600.0
+    target: Literal["cpu", "gpu"] = "cpu"
     threads: Threads | None = None
     report: Literal["standings", "pairs", "growth"] = "standings"
     contenders: Annotated[list[str], Field(min_length=1)] = list(CONTENDERS)

@@ -108,6 +108,7 @@ def measure(job: Job) -> dict[str, Any]:
         "metric": name,
         "value": value,
         "knobs_found": found,
+        **(contender.bus_counts(model) if hasattr(contender, "bus_counts") else {}),
         "device": found["device"],
     }
 

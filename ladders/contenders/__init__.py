@@ -12,7 +12,8 @@ class Contender:
     Attributes
     ----------
     module : str
-        Where `ingest`, `train`, `predict` and `read_back` live; imported by the worker only.
+        Where `ingest`, `train`, `predict`, `read_back` and, where the library counts them, `bus_counts` live; imported
+        by the worker only.
     growth : {"depthwise", "leafwise", "levelwise"}
         The pair group it is compared in.
     grower : str
@@ -23,6 +24,8 @@ class Contender:
         Distributions that may provide the package; the first is what `install` brings.
     install : str
         Shell command that installs it.
+    gpu_module : str or None
+        The same for a GPU; None where it cannot be measured on one.
     """
 
     module: str
@@ -31,10 +34,16 @@ class Contender:
     package: str
     distributions: tuple[str, ...]
     install: str
+    gpu_module: str | None = None
+
+    def module_for(self, target: str) -> str | None:
+        """The module for a scenario's target; None if there is none."""
+        return self.gpu_module if target == "gpu" else self.module
 
 
 def _engine(growth: str) -> Contender:
-    return Contender("ladders.contenders.engine", growth, growth, "engine", ("gbt-dyno",), "make setup")
+    module = "ladders.contenders.engine"
+    return Contender(module, growth, growth, "engine", ("gbt-dyno",), "make setup", f"{module}_cuda")
 
 
 def _xgboost(growth: str, grower: str) -> Contender:

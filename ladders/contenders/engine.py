@@ -1,4 +1,4 @@
-"""The engine of this project, all three growths, on the CPU. May import engine, knobs and shape."""
+"""The engine of this project, all three growths. May import engine, knobs and shape."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 import engine
+from engine.profile import COUNTED
 from ladders.contenders.knobs import Knobs, translate
 from ladders.contenders.shape import tree_depth
 
 
-def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs) -> engine.Dataset:
+def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs, device: str = "cpu") -> engine.Dataset:
     """Find the cuts and bin the rows now, not lazily in `train`."""
-    return engine.Dataset(X, y, max_bin=asked.max_bin).ingest("cpu")
+    return engine.Dataset(X, y, max_bin=asked.max_bin).ingest(device)
 
 
-def train(data: engine.Dataset, asked: Knobs) -> engine.Model:
+def train(data: engine.Dataset, asked: Knobs, device: str = "cpu") -> engine.Model:
     """Fit on binned rows."""
-    return engine.train(translate("engine", asked), data)
+    return engine.train({**translate("engine", asked), "device": device}, data)
 
 
 def predict(model: engine.Model, X: np.ndarray, asked: Knobs) -> np.ndarray:
@@ -44,3 +45,11 @@ def read_back(model: engine.Model, data: engine.Dataset) -> dict[str, Any]:
         "reg_lambda": trained.reg_lambda,
         "n_threads": trained.n_threads,
     }
+
+
+def bus_counts(model: engine.Model) -> dict[str, int]:
+    """What crossed the bus and how often the host waited, in the fields of `results.schema.Row`; nothing on a CPU."""
+    if model.profile["device"] == "cpu":
+        return {}
+    phases = model.profile["phases"].values()
+    return {count: sum(phase[count] for phase in phases) for count in COUNTED}

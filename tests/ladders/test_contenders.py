@@ -3,10 +3,11 @@ import importlib
 import numpy as np
 import pytest
 
-from ladders.contenders import CONTENDERS
+from ladders.contenders import CONTENDERS, engine
 from ladders.contenders.knobs import not_honoured
 from ladders.scenario import load_scenario
 from ladders.worker import quality
+from results.schema import Row
 
 LIMITS = {
     "depthwise": {"max_depth": 3, "max_leaves": 0},
@@ -68,3 +69,21 @@ def test_a_model_of_other_knobs_is_caught(name, data, knobs):
 
 def test_the_flights_ladder_asks_all_ten():
     assert load_scenario("flights").contenders == list(CONTENDERS)
+
+
+def test_what_the_engine_counts_are_fields_of_a_row(small, knobs):
+    task, asked = small.load(), knobs()
+    X, y = np.ascontiguousarray(task.X_train[:300]), task.y_train[:300].copy()
+    model = engine.train(engine.ingest(X, y, asked, "emulated"), asked, "emulated")
+    counts = engine.bus_counts(model)
+    assert counts.keys() <= Row.model_fields.keys()
+    assert counts["launches"] >= counts["replayed_launches"] > 0
+    assert counts["replays"] == asked.n_estimators
+    assert counts["syncs"] >= 1
+    assert counts["copies"] >= 2
+    assert counts["bytes_down"] > 0
+
+
+def test_a_fit_on_a_cpu_has_no_bus_to_count(small, knobs):
+    task, asked = small.load(), knobs()
+    assert engine.bus_counts(engine.train(engine.ingest(task.X_train, task.y_train, asked), asked)) == {}

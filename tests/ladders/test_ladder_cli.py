@@ -1,10 +1,16 @@
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from ladders.cli import app
+from probes.identity import TRACES
 from results.store import local_store
+
+WITHOUT_GPU = pytest.mark.skipif(
+    any((Path("/") / trace).exists() for trace in TRACES), reason="this machine has a GPU: it says other things"
+)
 
 
 def dyno(*arguments):
@@ -111,3 +117,75 @@ def test_shell_completion(typed, offered):
 def test_every_ladder_command_shows_an_example():
     for command in ("list", "plan", "run"):
         assert "Example: dyno ladder" in dyno("ladder", command, "--help").stdout
+
+
+@pytest.fixture
+def strict_thresholds(tmp_path, monkeypatch):
+    """This host is rejected, whatever it is."""
+    (tmp_path / "strict.toml").write_text("[memory-limit]\nfail_below = 1e9\nwarn_below = 1e9\n")
+    monkeypatch.setenv("DYNO_THRESHOLDS", str(tmp_path / "strict.toml"))
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("DYNO_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def data_in(cache):
+    return list(cache.rglob("*.npy"))
+
+
+def test_a_rejected_host_stops_a_ladder_before_data_are_made(scenario_file, strict_thresholds, empty_cache):
+    found = dyno("ladder", "run", scenario_file)
+    assert found.exit_code == 4
+    assert "host: memory-limit" in found.stderr
+    assert "--accept-unhealthy" in found.stderr
+    assert not data_in(empty_cache)
+    assert local_store().read("small").rows == []
+
+
+def test_an_accepted_unhealthy_host_marks_every_row(scenario_file, strict_thresholds):
+    found = dyno("ladder", "run", scenario_file, "--repeats", 1, "--accept-unhealthy")
+    assert found.exit_code == 3
+    rows = local_store().read("small").rows
+    assert [(row.status, row.valid) for row in rows] == [("ok", False)] * 2
+    assert all("memory-limit" in row.invalid_reason for row in rows)
+
+
+@WITHOUT_GPU
+def test_a_gpu_ladder_needs_a_gpu(scenario_file, empty_cache):
+    scenario_file.write_text(scenario_file.read_text().replace("repeats = 2", 'repeats = 1\ntarget = "gpu"'))
+    found = dyno("ladder", "run", scenario_file)
+    assert found.exit_code == 4
+    assert "host: gpu: no NVIDIA GPU" in found.stderr
+    assert not data_in(empty_cache)
+
+
+@WITHOUT_GPU
+def test_a_gpu_ladder_that_runs_all_the_same_says_what_is_missing(scenario_file):
+    text = scenario_file.read_text().replace("repeats = 2", 'repeats = 1\ntarget = "gpu"')
+    scenario_file.write_text(text.replace('"xgboost-depthwise"', '"engine-depthwise"'))
+    assert dyno("ladder", "run", scenario_file, "--accept-unhealthy").exit_code == 3
+    rows = {row.contender: row for row in local_store().read("small").rows}
+    assert {(row.device, row.valid) for row in rows.values()} == {("cuda", False)}
+    assert rows["engine-depthwise"].status == "error"
+    assert "CuPy" in rows["engine-depthwise"].message
+    assert rows["lightgbm"].status == "unsupported"
+    assert "lightgbm is not measured on a GPU yet" in rows["lightgbm"].message
+
+
+def test_thresholds_that_cannot_be_read_are_usage(scenario_file, monkeypatch):
+    monkeypatch.setenv("DYNO_THRESHOLDS", "none.toml")
+    found = dyno("ladder", "run", scenario_file)
+    assert found.exit_code == 2
+    assert "none.toml" in found.stderr
+
+
+def test_a_measured_row_is_explained_by_its_name(scenario_file):
+    dyno("ladder", "run", scenario_file, "--repeats", 1, "--contenders", "lightgbm")
+    found = dyno("probe", "--explain-fit", "small:1")
+    assert found.exit_code == 3
+    assert "lightgbm (small:1)" in found.stdout
+    assert "a fit on the CPU waits for no device" in found.stderr
+    assert dyno("probe", "--explain-fit", "small:99").exit_code == 2

@@ -146,3 +146,21 @@ def test_two_ladders_at_once_are_refused(scenario_file):
         process.kill()
     assert second.returncode == 2
     assert "another ladder is running" in second.stderr
+
+
+def test_a_row_stands_between_two_probes(plan, tmp_path):
+    row = measure(prepare_steps(plan)[0], plan, Store(tmp_path))
+    for passport in (row.passport_before, row.passport_after):
+        assert passport["quick"]["verdict"] in ("accept", "accept with warnings")
+        assert passport["quick"]["figures"]["cpuset"] >= 0
+    assert row.valid
+
+
+def test_a_host_that_is_rejected_marks_the_row(plan, tmp_path, monkeypatch):
+    (tmp_path / "strict.toml").write_text("[memory-limit]\nfail_below = 1e9\nwarn_below = 1e9\n")
+    monkeypatch.setenv("DYNO_THRESHOLDS", str(tmp_path / "strict.toml"))
+    steps = prepare_steps(plan)
+    row = measure(steps[0], plan, Store(tmp_path))
+    assert (row.status, row.valid) == ("ok", False)
+    assert row.invalid_reason.startswith("rejected before the fit: memory-limit")
+    assert missing(steps, [row]) == steps
