@@ -147,8 +147,10 @@ class GBTEstimator(BaseEstimator):
 
     def _predict(self, X: Any, output: str) -> np.ndarray:
         check_is_fitted(self)
-        columns = Columns.of(self._features(X, reset=False), self.model_.feature_names)
-        return self.model_.predict(columns, output, self.n_threads)
+        features = self._features(X, reset=False)
+        if hasattr(features, "columns"):
+            features = Columns.of(features, self.model_.feature_names)  # names are scikit-learn's to judge
+        return self.model_.predict(features, output, self.n_threads)
 
 
 class GBTRegressor(RegressorMixin, GBTEstimator):

@@ -1,4 +1,4 @@
-"""A fitted model: predicts, explains its trees, goes to a file and back. May import forest, predictor and below.
+"""A fitted model: predicts, explains its trees, goes to a file and back. May import dataset, predictor and below.
 
 The file holds what the model is, nothing of where or how fast it was trained: `history` and `profile` stay in memory.
 """
@@ -15,15 +15,18 @@ import numpy as np
 
 from engine import modelfile
 from engine.columns import Columns
+from engine.dataset import Dataset
 from engine.errors import DataError, ModelError, ParamError
 from engine.forest import Forest
 from engine.objectives import get_objective
 from engine.params import Params, parse_params
-from engine.predictor import predict_leaf, predict_margins
+from engine.predictor import Predictor, is_matrix
 from engine.tree import NODE_DTYPES
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from engine.backends import Plane
 
 _HEADER_KEYS = {"base_margin", "feature_names", "params"}
 
@@ -63,6 +66,7 @@ class Model:
         used = self.forest.feature.max(initial=-1)
         if used >= self.n_features:
             raise ModelError(f"a tree splits on feature {used}, but the model has {self.n_features} features")
+        self._predictor = Predictor(self.forest)
 
     def __repr__(self) -> str:
         return f"Model({self.params.objective}, {len(self.forest)} trees, {self.n_features} features)"
@@ -88,8 +92,10 @@ class Model:
 
         Parameters
         ----------
-        X : array, DataFrame or Table, shape (n_rows, n_features)
+        X : array, DataFrame, Table or Dataset, shape (n_rows, n_features)
             What `engine.Dataset` takes; NaN is missing. If it carries column names, they must be the model's.
+            A `Dataset` answers for its rows of positive weight, and faster if the model was trained on its cuts and
+            the CPU's bins are there already; its own columns stay as they are.
         output : {"response", "margin"}
             The objective's own scale (mean, probability), or the raw sum of the trees.
         n_threads : int
@@ -113,19 +119,17 @@ class Model:
         """
         if output not in ("response", "margin"):
             raise ParamError(f"output={output!r} is unknown; choose 'response' or 'margin'")
-        columns = self._columns(X)
-        if columns is None:
-            margin = np.empty(0, dtype=np.float32)
-        else:
-            margin = predict_margins(columns, self.forest, self.base_margin, n_threads, device)
+        margin = self._margins(X, n_threads, device)
         return margin if output == "margin" else get_objective(self.params.objective).response(margin)
 
     def predict_leaf(self, X: Any, n_threads: int = 0) -> np.ndarray:
         """The leaf each row reaches: node indices within each tree, int32, shape (n_rows, n_trees)."""
-        columns = self._columns(X)
-        if columns is None:
+        rows = self._rows(X)
+        if rows is None:
             return np.empty((0, len(self.forest)), dtype=np.int32)
-        return predict_leaf(columns, self.forest, n_threads)
+        plane = _bins_at_hand(X)
+        found = None if plane is None else self._predictor.leaves_of_bins(plane, X.cuts, n_threads)
+        return self._predictor.leaves(rows, n_threads) if found is None else found
 
     def feature_importance(self, kind: Literal["gain", "split", "cover"] = "gain") -> pd.Series:
         """What each feature contributed, by name, in the order of the features.
@@ -207,19 +211,42 @@ class Model:
         in_memory = {"params": self.params, "history": self.history, "profile": self.profile}
         return Model.from_bytes, (self.to_bytes(),), in_memory
 
-    def _columns(self, X: Any) -> Columns | None:
+    def _margins(self, X: Any, n_threads: int, device: str) -> np.ndarray:
+        rows = self._rows(X)
+        if rows is None:
+            return np.empty(0, dtype=np.float32)
+        plane = _bins_at_hand(X) if device == "cpu" else None
+        found = None
+        if plane is not None:
+            found = self._predictor.margins_of_bins(plane, X.cuts, self.base_margin, n_threads)
+        return self._predictor.margins(rows, self.base_margin, n_threads, device) if found is None else found
+
+    def _rows(self, X: Any) -> Columns | np.ndarray | None:
         """The rows to predict, checked against the model's features; None if there are none."""
+        if is_matrix(X) and X.shape[1] == self.n_features:
+            return X
         shape = getattr(X, "shape", ())
         if len(shape) == 2 and shape[0] == 0:
             columns, n_features, names = None, shape[1], _names_of_empty(X)
         else:
-            columns = X if isinstance(X, Columns) else Columns.of(X)
+            columns = _columns(X)
             n_features, names = len(columns), columns.names if columns.named else None
         if n_features != self.n_features:
             raise DataError(f"X has {n_features} features, but the model expects {self.n_features}")
         if names is not None and names != self.feature_names:
             raise DataError(_first_difference(names, self.feature_names))
         return columns
+
+
+def _columns(X: Any) -> Columns:
+    if isinstance(X, Dataset):
+        return X.columns
+    return X if isinstance(X, Columns) else Columns.of(X)
+
+
+def _bins_at_hand(X: Any) -> Plane | None:
+    """The CPU's bins of a data set, if a fit has made them already."""
+    return X.made_plane("cpu") if isinstance(X, Dataset) else None
 
 
 def _names_of_empty(X: Any) -> tuple[str, ...] | None:

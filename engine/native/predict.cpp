@@ -1,11 +1,7 @@
-// Blocks of rows walk down packed trees, eight rows in lockstep so that their loads overlap.
-//
-// A block's values are first copied to a small matrix of *slots*, one a (feature, missing direction) pair that the
-// forest uses, in which a missing value is +infinity or -infinity: it then goes its way by the same comparison as any
-// other value, and a step down is free of branches.
 #include "predict.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "guarded.hpp"
@@ -14,186 +10,239 @@ namespace dyno {
 namespace {
 
 constexpr int LANES = 8;
-constexpr i64 MAX_BLOCK_ROWS = 256;
-constexpr i64 BLOCK_BYTES = 24 * 1024;  // the values of a block stay in L1 beside a tree
+constexpr i64 FEW_ROWS = 32;             // so few are walked: a block costs the same for one row as for all
+constexpr i64 WALKED_ROWS = 64;          // of a block that is walked
+constexpr i64 BLOCKS_A_SLICE = 1024;     // between two pauses
+constexpr double STEP_NANOSECONDS = 1.0; // a row and tree
+constexpr double WORTH_A_THREAD = 30'000;
 
-struct Slot {
-    i32 feature;
-    bool missing_left;
-};
-
-// Children are neighbours: the right one follows the left. A leaf leads to itself, its threshold NaN.
-template <class Value>
-struct Node {
-    Value threshold;
-    u32 slot;
-    u32 left;
-};
-
-// The smallest Value >= threshold parts values exactly as the threshold does.
-template <class Value>
-Value narrow_threshold(double threshold) {
-    if constexpr (sizeof(Value) == 8) return threshold;
-    const float near = static_cast<float>(threshold);
-    if (static_cast<double>(near) >= threshold) return near;
-    return static_cast<float>(value_of(order_key(near) + 1));
-}
-
-template <class Value>
-struct PackedForest {
-    std::vector<Slot> slots;
-    std::vector<Node<Value>> nodes;
-    std::vector<float> values;     // of each packed node; 0 in an inner one
-    std::vector<i32> original;     // each packed node's index in its tree as given
-    std::vector<i64> roots;
-
-    PackedForest(const ForestArrays& forest, i32 n_features) : slot_of_(2 * static_cast<std::size_t>(n_features), NONE) {
-        const i64 n_nodes = forest.offsets[forest.n_trees];
-        nodes.reserve(n_nodes);
-        values.reserve(n_nodes);
-        original.reserve(n_nodes);
-        for (i64 tree = 0; tree < forest.n_trees; ++tree) pack_tree(forest, forest.offsets[tree]);
-        if (slots.empty()) slots.push_back({0, false});  // what leaves look at when no node splits
-    }
-
-private:
-    static constexpr u32 NONE = static_cast<u32>(-1);
-
-    void pack_tree(const ForestArrays& forest, i64 first) {
-        const u32 root = static_cast<u32>(nodes.size());
-        roots.push_back(root);
-        add_node(forest, first, 0);
-        for (u32 node = root; node < nodes.size(); ++node) {
-            const i64 i = first + original[node];
-            if (forest.leaf[i]) continue;
-            nodes[node].left = static_cast<u32>(nodes.size());
-            add_node(forest, first, forest.left[i]);
-            add_node(forest, first, forest.right[i]);
-        }
-    }
-
-    void add_node(const ForestArrays& forest, i64 first, i32 index) {
-        const i64 i = first + index;
-        const u32 self = static_cast<u32>(nodes.size());
-        if (forest.leaf[i]) nodes.push_back({std::numeric_limits<Value>::quiet_NaN(), 0, self});
-        else nodes.push_back({narrow_threshold<Value>(forest.threshold[i]), slot(forest.feature[i], forest.missing_left[i]), 0});
-        values.push_back(forest.value[i]);
-        original.push_back(index);
-    }
-
-    u32 slot(i32 feature, bool missing_left) {
-        u32& known = slot_of_[2 * static_cast<std::size_t>(feature) + missing_left];
-        if (known == NONE) {
-            known = static_cast<u32>(slots.size());
-            slots.push_back({feature, missing_left});
-        }
-        return known;
-    }
-
-    std::vector<u32> slot_of_;
-};
-
-template <class Value>
-Value value_at(const Column& column, i64 row) {
-    if constexpr (sizeof(Value) == 4) return *column.at<float>(row);
-    else return column.is_double ? *column.at<double>(row) : static_cast<double>(*column.at<float>(row));
-}
-
-// The block's values, row-major by slot.
-template <class Value>
-void load_slots(const std::vector<Column>& columns, const std::vector<Slot>& slots, i64 begin, i64 count, Value* out) {
-    constexpr Value INFINITE = std::numeric_limits<Value>::infinity();
-    const i64 n_slots = static_cast<i64>(slots.size());
-    for (i64 s = 0; s < n_slots; ++s) {
-        const Column& column = columns[slots[s].feature];
-        const Value missing = slots[s].missing_left ? -INFINITE : INFINITE;
-        for (i64 i = 0; i < count; ++i) {
-            const Value x = value_at<Value>(column, begin + i);
-            out[i * n_slots + s] = x != x ? missing : x;
-        }
-    }
-}
-
-// Takes LANES rows, one after the other in `values`, from a root to their leaves.
-template <class Value>
-void descend(const Node<Value>* nodes, u32 root, const Value* values, i64 n_slots, u32* reached) {
-    u32 node[LANES];
-    std::fill_n(node, LANES, root);
+// From `at`, LANES nodes, down to leaves, in lockstep so that their loads overlap; value_of(lane, slot).
+template <class Value, class ValueOf>
+void descend(const Node<Value>* nodes, u32* at, const ValueOf& value_of) {
     u32 moved;
     do {
         moved = 0;
 #pragma GCC unroll 8
         for (int lane = 0; lane < LANES; ++lane) {
-            const Node<Value>& at = nodes[node[lane]];
-            const u32 next = at.left + (values[lane * n_slots + at.slot] >= at.threshold);
-            moved |= next ^ node[lane];
-            node[lane] = next;
+            const Node<Value>& node = nodes[at[lane]];
+            const u32 next = node.left + (value_of(lane, node.slot) > node.bound);
+            moved |= next ^ at[lane];
+            at[lane] = next;
         }
     } while (moved);
-    std::copy_n(node, LANES, reached);
 }
 
-// Calls visit(tree, row, packed node) for every row and tree; for a row, trees come in order.
-template <class Value, class Visit>
-void walk(const std::vector<Column>& columns, i64 n_rows, const PackedForest<Value>& forest, int n_threads,
-          const Visit& visit) {
-    const i64 n_slots = static_cast<i64>(forest.slots.size());
-    const i64 fitting = BLOCK_BYTES / (n_slots * static_cast<i64>(sizeof(Value))) / LANES * LANES;
-    const i64 block_rows = std::clamp<i64>(fitting, LANES, MAX_BLOCK_ROWS);
-    const i64 n_blocks = (n_rows + block_rows - 1) / block_rows;
-    Team team(worker_count(n_threads, n_blocks));
-    std::vector<std::vector<Value>> scratch(team.size(), std::vector<Value>(block_rows * n_slots));
-    run_guarded(team, n_blocks, [&](i64 block, int worker) {
-        Value* values = scratch[worker].data();
-        const i64 begin = block * block_rows, count = std::min(block_rows, n_rows - begin);
-        load_slots<Value>(columns, forest.slots, begin, count, values);
-        for (std::size_t tree = 0; tree < forest.roots.size(); ++tree) {
-            for (i64 i = 0; i < count; i += LANES) {
-                u32 reached[LANES];
-                descend(forest.nodes.data(), static_cast<u32>(forest.roots[tree]), values + i * n_slots, n_slots, reached);
-                const i64 lanes = std::min<i64>(LANES, count - i);
-                for (i64 lane = 0; lane < lanes; ++lane) visit(tree, begin + i + lane, reached[lane]);
-            }
+// ---- what becomes of the leaves ------------------------------------------------------------------------------------
+
+struct MarginSink {
+    const PackedForest& forest;
+    float base_margin;
+    float* out;
+
+    // Of up to BLOCK_ROWS rows.
+    struct Block {
+        const MarginSink& sink;
+        float* out;
+        int count;
+        alignas(64) float margins[BLOCK_ROWS];
+
+        Block(const MarginSink& of, i64 begin, int n) : sink(of), out(of.out + begin), count(n) {
+            std::fill_n(margins, BLOCK_ROWS, of.base_margin);
         }
+        void add(i64, int row, u32 node) { margins[row] += sink.forest.values[node]; }
+        void add_entries(i64 tree, const unsigned char* numbers, int words, const PredictKernels& kernels) {
+            const SteppedTree& own = sink.forest.stepped[tree];
+            kernels.add_values(&sink.forest.entry_values[own.first_entry], own.n_bits, numbers, words, margins);
+        }
+        void finish() { std::copy_n(margins, count, out); }
+    };
+};
+
+struct LeafSink {
+    const PackedForest& forest;
+    i32* out;
+
+    struct Block {
+        const LeafSink& sink;
+        i32* out;
+        int count;
+
+        Block(const LeafSink& of, i64 begin, int n) : sink(of), out(of.out + begin * of.forest.n_trees()), count(n) {}
+        void add(i64 tree, int row, u32 node) { out[row * sink.forest.n_trees() + tree] = sink.forest.original[node]; }
+        void add_entries(i64 tree, const unsigned char* numbers, int, const PredictKernels&) {
+            const u32* own = &sink.forest.entries[sink.forest.stepped[tree].first_entry];
+            for (int i = 0; i < count; ++i) add(tree, i, own[numbers[i]]);
+        }
+        void finish() {}
+    };
+};
+
+// ---- blocks of rows ------------------------------------------------------------------------------------------------
+
+// Calls task(begin, count, worker) for blocks of all rows; stops early if one of them returns false.
+template <class Task>
+bool for_blocks(i64 n_rows, i64 block_rows, Team& team, const PredictRun& run, const Task& task) {
+    const i64 n_blocks = (n_rows + block_rows - 1) / block_rows;
+    std::atomic<bool> good{true};
+    for (i64 first = 0; first < n_blocks && good; first += BLOCKS_A_SLICE) {
+        if (first > 0) run.pause();
+        run_guarded(team, std::min(BLOCKS_A_SLICE, n_blocks - first), [&](i64 block, int worker) {
+            const i64 begin = (first + block) * block_rows;
+            if (!task(begin, static_cast<int>(std::min(block_rows, n_rows - begin)), worker)) good = false;
+        });
+    }
+    return good;
+}
+
+// Threads that are worth their start, and blocks no larger than it takes to occupy them.
+int useful_threads(const PackedForest& forest, i64 n_rows, const PredictRun& run) {
+    const double work = static_cast<double>(n_rows) * static_cast<double>(forest.n_trees()) * STEP_NANOSECONDS;
+    return worker_count(run.n_threads, static_cast<i64>(std::min(work / WORTH_A_THREAD, 1e6)));
+}
+
+i64 rows_a_block(i64 n_rows, i64 most, int n_threads) {
+    const i64 share = (n_rows + n_threads - 1) / n_threads;
+    return std::min((share + 63) / 64 * 64, most);
+}
+
+// ---- by steps --------------------------------------------------------------------------------------------------
+
+struct StepScratch {
+    std::vector<RankPlane> planes;
+    std::vector<RowBits> work;
+    alignas(64) unsigned char numbers[BLOCK_ROWS] = {};
+
+    explicit StepScratch(const PackedForest& forest) : planes(forest.slots.size()), work(forest.work_size) {
+        std::fill_n(work[ALL_ONE].words, WORDS, ~u64{0});
+    }
+};
+
+// Entries that are inner nodes are walked on from.
+template <class Block>
+void walk_on(const PackedForest& forest, i64 tree, const StepScratch& scratch, Block& block) {
+    const u32* own = &forest.entries[forest.stepped[tree].first_entry];
+    for (int i = 0; i < block.count; i += LANES) {
+        u32 at[LANES];
+        for (int lane = 0; lane < LANES; ++lane) at[lane] = own[scratch.numbers[i + lane]];
+        descend(forest.rank_nodes.data(), at,
+                [&](int lane, u32 slot) { return scratch.planes[slot].ranks[i + lane]; });
+        for (int lane = 0; lane < std::min(LANES, block.count - i); ++lane) block.add(tree, i + lane, at[lane]);
+    }
+}
+
+template <class Block>
+void pass_trees(const PackedForest& forest, const PredictKernels& kernels, StepScratch& scratch, Block& block) {
+    const int words = (block.count + 63) / 64;
+    RowBits* work = scratch.work.data();
+    for (const TreeGroup& group : forest.groups) {
+        kernels.run_tests(scratch.planes.data(), forest.tests.data() + group.first_test, group.n_tests, words,
+                          work + FIRST_TEST);
+        for (i64 tree = group.begin; tree < group.end; ++tree) {
+            const SteppedTree& own = forest.stepped[tree];
+            kernels.run_steps(forest.steps.data() + own.first_step, own.n_steps, work);
+            kernels.join_bits(work, own.bits, own.n_bits, words, scratch.numbers);
+            if (own.ends) block.add_entries(tree, scratch.numbers, words, kernels);
+            else walk_on(forest, tree, scratch, block);
+        }
+    }
+}
+
+template <class Ranks, class Sink>
+bool predict_by_steps(const PackedForest& forest, const Ranks& ranks, i64 n_rows, const Sink& sink,
+                     const PredictRun& run) {
+    const PredictKernels& kernels = predict_kernels(run.instruction_set);
+    Team team(useful_threads(forest, n_rows, run));
+    std::vector<StepScratch> scratch(team.size(), StepScratch(forest));
+    return for_blocks(n_rows, rows_a_block(n_rows, BLOCK_ROWS, team.size()), team, run,
+                      [&](i64 begin, int count, int worker) {
+                          if (!ranks.load(begin, count, scratch[worker].planes.data())) return false;
+                          typename Sink::Block block(sink, begin, count);
+                          pass_trees(forest, kernels, scratch[worker], block);
+                          block.finish();
+                          return true;
+                      });
+}
+
+// ---- by walking ----------------------------------------------------------------------------------------------------
+
+double value_at(const Column& column, i64 row) {
+    return column.is_double ? *column.at<double>(row) : static_cast<double>(*column.at<float>(row));
+}
+
+bool load_slots(const PackedForest& forest, const RawRows& rows, i64 row, double* values) {
+    constexpr double INFINITE = std::numeric_limits<double>::infinity();
+    for (std::size_t s = 0; s < forest.slots.size(); ++s) {
+        const double x = value_at(rows.columns[forest.slots[s].feature], row);
+        values[s] = x == x ? x : forest.slots[s].missing_left ? -INFINITE : INFINITE;
+    }
+    if (!rows.check) return true;
+    bool finite = true;
+    for (const Column& column : rows.columns) {
+        const double x = value_at(column, row);
+        finite &= x != INFINITE && x != -INFINITE;
+    }
+    return finite;
+}
+
+// LANES trees at a time.
+template <class Block>
+void walk_row(const PackedForest& forest, const double* values, i64 first_tree, int row, Block& block) {
+    const i64 n_trees = std::min<i64>(LANES, forest.n_trees() - first_tree);
+    u32 at[LANES];
+    for (i64 lane = 0; lane < LANES; ++lane) at[lane] = forest.roots[first_tree + std::min(lane, n_trees - 1)];
+    descend(forest.nodes.data(), at, [&](int, u32 slot) { return values[slot]; });
+    for (i64 lane = 0; lane < n_trees; ++lane) block.add(first_tree + lane, row, at[lane]);
+}
+
+template <class Sink>
+bool predict_by_walking(const PackedForest& forest, const RawRows& rows, const Sink& sink, const PredictRun& run) {
+    const std::size_t n_slots = forest.slots.size();
+    Team team(useful_threads(forest, rows.n_rows, run));
+    const i64 block_rows = rows_a_block(rows.n_rows, WALKED_ROWS, team.size());
+    const std::size_t room = std::min(block_rows, rows.n_rows) * n_slots;
+    std::vector<std::vector<double>> scratch(team.size(), std::vector<double>(room));
+    return for_blocks(rows.n_rows, block_rows, team, run, [&](i64 begin, int count, int worker) {
+        double* values = scratch[worker].data();
+        for (int i = 0; i < count; ++i) {
+            if (!load_slots(forest, rows, begin + i, values + i * n_slots)) return false;
+        }
+        typename Sink::Block block(sink, begin, count);
+        for (i64 tree = 0; tree < forest.n_trees(); tree += LANES) {
+            for (int i = 0; i < count; ++i) walk_row(forest, values + i * n_slots, tree, i, block);
+        }
+        block.finish();
+        return true;
     });
 }
 
-bool any_double(const std::vector<Column>& columns) {
-    return std::any_of(columns.begin(), columns.end(), [](const Column& column) { return column.is_double; });
-}
-
-template <class Value>
-void add_margins(const std::vector<Column>& columns, i64 n_rows, const ForestArrays& arrays, float* margins,
-                 int n_threads) {
-    const PackedForest<Value> forest(arrays, static_cast<i32>(columns.size()));
-    walk<Value>(columns, n_rows, forest, n_threads,
-                [&](std::size_t, i64 row, u32 node) { margins[row] += forest.values[node]; });
-}
-
-template <class Value>
-void note_leaves(const std::vector<Column>& columns, i64 n_rows, const ForestArrays& arrays, i32* leaves,
-                 int n_threads) {
-    const PackedForest<Value> forest(arrays, static_cast<i32>(columns.size()));
-    walk<Value>(columns, n_rows, forest, n_threads, [&](std::size_t tree, i64 row, u32 node) {
-        leaves[row * arrays.n_trees + static_cast<i64>(tree)] = forest.original[node];
-    });
+template <class Sink>
+bool predict(const PackedForest& forest, const RawRows& rows, const Sink& sink, const PredictRun& run) {
+    FloatingPointMode mode;
+    if (!forest.has_ranks || rows.n_rows <= FEW_ROWS) return predict_by_walking(forest, rows, sink, run);
+    const ValueRanks ranks(forest, rows.columns, rows.check, predict_kernels(run.instruction_set));
+    return predict_by_steps(forest, ranks, rows.n_rows, sink, run);
 }
 
 }  // namespace
 
-void predict_margins(const std::vector<Column>& columns, i64 n_rows, const ForestArrays& forest, float base_margin,
-                     float* margins, int n_threads) {
-    FloatingPointMode mode;
-    std::fill_n(margins, n_rows, base_margin);
-    if (any_double(columns)) add_margins<double>(columns, n_rows, forest, margins, n_threads);
-    else add_margins<float>(columns, n_rows, forest, margins, n_threads);
+bool predict_margins(const PackedForest& forest, const RawRows& rows, float base_margin, float* out,
+                     const PredictRun& run) {
+    return predict(forest, rows, MarginSink{forest, base_margin, out}, run);
 }
 
-void predict_leaves(const std::vector<Column>& columns, i64 n_rows, const ForestArrays& forest, i32* leaves,
-                    int n_threads) {
+bool predict_leaves(const PackedForest& forest, const RawRows& rows, i32* out, const PredictRun& run) {
+    return predict(forest, rows, LeafSink{forest, out}, run);
+}
+
+void predict_margins(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, float base_margin, float* out,
+                     const PredictRun& run) {
     FloatingPointMode mode;
-    if (any_double(columns)) note_leaves<double>(columns, n_rows, forest, leaves, n_threads);
-    else note_leaves<float>(columns, n_rows, forest, leaves, n_threads);
+    predict_by_steps(forest, ranks, n_rows, MarginSink{forest, base_margin, out}, run);
+}
+
+void predict_leaves(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, i32* out, const PredictRun& run) {
+    FloatingPointMode mode;
+    predict_by_steps(forest, ranks, n_rows, LeafSink{forest, out}, run);
 }
 
 }  // namespace dyno

@@ -1,31 +1,36 @@
-// Prediction over raw values (contract §10), for a forest as Python keeps it.
+// Prediction (contract §10): the leaf of every row in every tree, and the sum of their values.
 #pragma once
 
+#include <functional>
 #include <vector>
 
-#include "ingest_columns.hpp"
+#include "predict_pack.hpp"
+#include "predict_ranks.hpp"
 
 namespace dyno {
 
-// Node arrays of all trees one after the other; children count from their tree's first node. Sound: Forest checked it.
-struct ForestArrays {
-    const i32* feature;
-    const double* threshold;
-    const unsigned char* missing_left;
-    const i32* left;
-    const i32* right;
-    const unsigned char* leaf;
-    const float* value;
-    const i64* offsets;  // n_trees + 1
-    i64 n_trees;
+struct PredictRun {
+    int n_threads;
+    InstructionSet instruction_set;
+    std::function<void()> pause;  // called now and then by the caller's own thread; what it throws ends the prediction
 };
 
-// base_margin plus the trees' values, in float32, tree after tree.
-void predict_margins(const std::vector<Column>& columns, i64 n_rows, const ForestArrays& forest, float base_margin,
-                     float* margins, int n_threads);
+// Rows as the caller gave them.
+struct RawRows {
+    std::vector<Column> columns;  // at least the forest's n_features()
+    i64 n_rows;
+    bool check;                   // whether infinities are to be looked for
+};
 
-// The leaf a row ends in, as a node of its tree: n_rows x n_trees, row-major.
-void predict_leaves(const std::vector<Column>& columns, i64 n_rows, const ForestArrays& forest, i32* leaves,
-                    int n_threads);
+// `out` of margins has n_rows, base_margin plus the trees' values, in float32, tree after tree. `out` of leaves is
+// n_rows x n_trees, row-major, nodes of their trees as given. False if an infinity was seen: `out` is then not complete.
+bool predict_margins(const PackedForest& forest, const RawRows& rows, float base_margin, float* out,
+                     const PredictRun& run);
+bool predict_leaves(const PackedForest& forest, const RawRows& rows, i32* out, const PredictRun& run);
+
+// The same from bins; the forest has ranks, and `ranks.fit()`.
+void predict_margins(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, float base_margin, float* out,
+                     const PredictRun& run);
+void predict_leaves(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, i32* out, const PredictRun& run);
 
 }  // namespace dyno

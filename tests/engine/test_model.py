@@ -261,6 +261,33 @@ def test_importance_sums_over_the_splits(model):
         np.testing.assert_allclose(found, expected.reindex(NAMES, fill_value=0), rtol=1e-12)
 
 
+@pytest.mark.parametrize("is_ingested", [False, True])
+@pytest.mark.parametrize("own_cuts", [False, True])
+def test_a_dataset_is_predicted_as_its_rows_are(model, is_ingested, own_cuts):
+    """Whether or not there are bins, and whether they are of the training cuts or not."""
+    X, y = make_data()
+    trained_on = Dataset(X, y, feature_names=NAMES)
+    rows = X[::-1][:60]
+    weight = np.arange(60) % 3
+    data = Dataset(rows, weight=weight, cuts_from=None if own_cuts else trained_on)
+    if is_ingested:
+        data.ingest("cpu")
+    kept = rows[weight > 0]
+    margins, leaves = walk(model, kept)
+    np.testing.assert_array_equal(model.predict(data, output="margin"), margins)
+    np.testing.assert_array_equal(model.predict(data, output="margin", device="emulated"), margins)
+    np.testing.assert_array_equal(model.predict(data), model.predict(kept))
+    np.testing.assert_array_equal(model.predict_leaf(data), leaves)
+
+
+def test_a_dataset_of_other_columns_is_refused(model):
+    X = make_data()[0]
+    with pytest.raises(DataError, match="2 features, but the model expects 3"):
+        model.predict(Dataset(X[:, :2]))
+    with pytest.raises(DataError, match="feature 0 of X is 'a'"):
+        model.predict(Dataset(X, feature_names=["a", "b", "c"]).ingest())
+
+
 @pytest.mark.parametrize("trees", [0, 1])
 def test_a_model_without_a_split_predicts_its_base(model, trees):
     stumps = Forest.of([make_model(gamma=1e9).forest.tree(0)] * trees)

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 import engine
-from engine import predictor
 from engine.backends import raw_chunks
 from engine.backends.device_predict import predict_margins
 from engine.columns import Columns
 from engine.device.emulated import EmulatedDevice
 from engine.errors import DeviceUnavailableError
 from engine.forest import Forest
+from engine.predictor import Predictor
 
 
 def matrix(n_rows, dtype=np.float64, seed=0):
@@ -31,7 +31,7 @@ def model(request):
 
 def assert_predicted(model, X, schedule_seed=0):
     columns = Columns.of(X)
-    expected = predictor.predict_margins(columns, model.forest, model.base_margin)
+    expected = Predictor(model.forest).margins(columns, model.base_margin)
     device = EmulatedDevice(schedule_seed)
     found = predict_margins(device, columns, model.forest, model.base_margin)
     assert found.dtype == np.float32
