@@ -348,10 +348,9 @@ def test_bins_of_other_cuts_are_not_used():
 
 
 def test_bins_are_not_used_where_a_byte_does_not_tell_the_thresholds_apart():
-    X = np.random.default_rng(19).standard_normal((3000, 1))
-    data = engine.Dataset(X, np.sin(X[:, 0] * 1e4), max_bin=2000)
-    forest = engine.train({"n_estimators": 9, "max_bin": 2000, "max_depth": 12, "min_child_weight": 0.0}, data).forest
-    assert len(np.unique(forest.threshold)) > 300
+    data = engine.Dataset(np.arange(300.0)[:, None], max_bin=300)
+    random = np.random.default_rng(19)
+    forest = Forest.of([random_tree(random, 1, 1, [cut]) for cut in data.cuts.values])
     assert Predictor(forest).margins_of_bins(data.plane("cpu"), data.cuts, BASE_MARGIN) is None
 
 
