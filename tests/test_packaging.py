@@ -49,10 +49,10 @@ def test_runs_where_the_source_tree_is_not(wheel, tmp_path):
         "and 'ScikitBuild' not in type(f).__name__]; sys.path.insert(0, '.');"
         "import engine, numpy as np; X = np.arange(20.0).reshape(10, 2);"
         "model = engine.train({'n_estimators': 2}, engine.Dataset(X, X[:, 0]));"
-        "print(engine.__file__, len(model.forest))"
+        "print(engine.__file__, len(model.forest), sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(tmp_path / "engine" / "__init__.py"), "2"]
+    assert done.stdout.splitlines() == [str(tmp_path / "engine" / "__init__.py"), "2"]
 
 
 def test_is_built_for_no_particular_processor():

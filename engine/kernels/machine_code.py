@@ -62,7 +62,8 @@ def compiled_kernels(arch: str, folder: Path | None = None, cache: Path | None =
     folder : Path, optional
         Of the sources; default this package's.
     cache : Path, optional
-        Where findings are kept; default ``$DYNO_CACHE_DIR/kernels`` or the platform's cache directory.
+        Where findings are kept; default ``$DYNO_CACHE_DIR/kernels`` or the platform's cache directory. One that
+        cannot be written keeps nothing.
 
     Raises
     ------
@@ -71,9 +72,13 @@ def compiled_kernels(arch: str, folder: Path | None = None, cache: Path | None =
     """
     folder = folder or source_folder()
     cache = cache or _cache_folder()
-    cache.mkdir(parents=True, exist_ok=True)
     path = cache / f"{arch}-{_digest(folder)}.json"
-    with FileLock(f"{path}.lock"):  # two test workers want the same architecture: one compiles, the other waits
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        held = FileLock(f"{path}.lock").acquire()
+    except OSError:
+        return _compile(arch, folder)
+    with held:  # two test workers want the same architecture: one compiles, the other waits
         if not path.exists():
             kernels = [asdict(kernel) for kernel in _compile(arch, folder)]
             unfinished = path.with_suffix(".unfinished")

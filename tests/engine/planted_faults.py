@@ -170,7 +170,7 @@ def run_threads(emulator: Path, number: int, problem: str) -> tuple[str, str]:
     suppressions.write_text("called_from_lib:_native\n")  # not instrumented: its locks cannot be seen
     environment = {
         "LD_PRELOAD": library_of_compiler("libtsan.so"),
-        "TSAN_OPTIONS": f"history_size=0 exitcode={RACE} suppressions={suppressions}",
+        "TSAN_OPTIONS": f"history_size=0 exitcode={RACE} suppressions='{suppressions}'",
         "OPENBLAS_NUM_THREADS": "1",
     }
     code, text = _run(emulator, environment, "threads", str(number), problem)

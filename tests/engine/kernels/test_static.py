@@ -153,6 +153,12 @@ def test_findings_are_kept_until_a_source_changes(tmp_path):
     assert [kernel.name for kernel in compiled_kernels("sm_90", tmp_path, cache)] == ["second"]
 
 
+def test_a_cache_that_cannot_be_written_keeps_nothing(tmp_path):
+    (tmp_path / "all.cuh").write_text('extern "C" __global__ void first() {}')
+    cache = tmp_path / "all.cuh" / "cache"
+    assert [kernel.name for kernel in compiled_kernels("sm_90", tmp_path, cache)] == ["first"]
+
+
 def test_what_does_not_compile_is_refused_with_the_line():
     with pytest.raises(ToolchainError, match=r"sm_90(.|\n)*dyno\.cu\(2\)(.|\n)*nothing"):
         compile_program("\nnothing here;", "sm_90", ())
