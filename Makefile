@@ -16,10 +16,10 @@ ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, 
 test: setup lint  ## the whole suite; prints what took longest
 	$(BIN)/python -m pytest -n 2 --durations=15
 
-gpu-check: setup  ## on a machine with an NVIDIA GPU: the kernels' bits against the CPU's (CUDA=cuda13 for newer drivers)
+gpu-check: setup  ## on a machine with an NVIDIA GPU: the host's verdict, then the kernels' bits against the CPU's (CUDA=cuda13 for newer drivers)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[$(CUDA)]"
 	$(BIN)/dyno probe --for gpu  # stores the host's passport; a rejected host ends it here
-	$(BIN)/python -m pytest tests/gpu/check_cuda_device.py
+	$(BIN)/python -m pytest tests/gpu/check_*.py
 
 faults: setup  ## plants every known fault in a copy of the kernels and shows how each is found
 	$(BIN)/python tests/engine/planted_faults.py --all

@@ -100,6 +100,7 @@ keep_environment() {
       value=${!name:-$(of_the_image "$name")}
       if [ -n "$value" ]; then printf 'export %s=%q\n' "$name" "$value"; fi
     done
+    printf 'export DYNO_RESULTS_DIR=%q\n' "$home/results"
     # shellcheck disable=SC2016  # PATH is that of whoever sources it
     printf 'export PATH=%q:"$PATH"\n' "$venv/bin"
   } >"$home/env.sh.part"

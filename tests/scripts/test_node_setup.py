@@ -85,7 +85,7 @@ def test_it_sets_up_and_probes_and_may_be_run_again(node, driver):
 
     kept = (node / "gbt-dyno/env.sh").read_text()
     assert "hush" not in kept, "a token of the provider's reached a file"
-    assert login(node) == [f"{libraries},0 1", str(node / "gbt-dyno/venv/bin/dyno")]
+    assert login(node) == [f"{node}/gbt-dyno/results", f"{libraries},0 1", str(node / "gbt-dyno/venv/bin/dyno")]
 
     wheel(node, verdict=4)  # built anew, of the same version
     again = setup(node, "--cpu")
@@ -96,7 +96,9 @@ def test_it_sets_up_and_probes_and_may_be_run_again(node, driver):
 
 def login(node):
     """What a shell that sshd opened finds after sourcing what the setup wrote."""
-    words = ". gbt-dyno/env.sh && echo $LD_LIBRARY_PATH,$CUDA_VISIBLE_DEVICES && command -v dyno"
+    words = (
+        ". gbt-dyno/env.sh && echo $DYNO_RESULTS_DIR && echo $LD_LIBRARY_PATH,$CUDA_VISIBLE_DEVICES && command -v dyno"
+    )
     clean = {"PATH": os.environ["PATH"]}
     return subprocess.run(
         ["bash", "-c", words], capture_output=True, text=True, cwd=node, env=clean, check=True
