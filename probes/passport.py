@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from probes.check import Check
+from probes.checks.gpu import IDENTITY
 from probes.host import read_host, read_load, read_software
 from probes.identity import gpu_of, gpu_of_this_host
 from probes.store import find_probe
@@ -26,7 +27,7 @@ DIGEST_LENGTH = 16
 """Hex digits kept of the SHA-256: 64 bits, no collision among the hosts anyone will ever rent."""
 
 
-def take_passport(root: Path = Path("/"), checks: Iterable[Check] | None = None) -> dict[str, Any]:
+def take_passport(root: Path = Path("/"), checks: Iterable[Check] = ()) -> dict[str, Any]:
     """Read the host's passport, plain JSON values throughout.
 
     Parameters
@@ -34,7 +35,7 @@ def take_passport(root: Path = Path("/"), checks: Iterable[Check] | None = None)
     root : Path
         Where ``proc`` and the mounts are; a recorded tree, or the machine itself.
     checks : iterable of Check, optional
-        Of a probe just made, so that the card need not be asked again.
+        Of a probe just made; if they tell of the card, it need not be asked again.
 
     Returns
     -------
@@ -48,7 +49,8 @@ def take_passport(root: Path = Path("/"), checks: Iterable[Check] | None = None)
         - ``load``: what the minute was like; not in the digest either.
     """
     host = asdict(read_host(root))
-    gpu = gpu_of_this_host() if checks is None else gpu_of(checks)
+    identity = [check for check in checks if check.name in IDENTITY]
+    gpu = gpu_of(identity) if identity else gpu_of_this_host()
     digest = digest_of(host, gpu)
     return {
         "passport": PASSPORT,

@@ -50,18 +50,22 @@ def test_a_probes_card_is_in_the_passport_and_its_digest():
     assert first["digest"] != second["digest"]
 
 
+def test_a_probe_that_did_not_ask_for_the_card_is_of_the_same_host():
+    assert take_passport(checks=[THRESHOLDS.judge("load", 1)])["digest"] == take_passport()["digest"]
+
+
 def test_the_last_probes_figures_are_kept_beside_the_digest():
-    before = take_passport(checks=[])
+    before = take_passport()
     checks = [THRESHOLDS.judge("host-triad", 31.5)]
     keep_probe(before["digest"], "cpu", checks, decide(checks, THRESHOLDS))
-    after = take_passport(checks=[])
+    after = take_passport()
     assert before["probe"] is None
     assert after["probe"]["figures"] == {"host-triad": 31.5}
     assert after["digest"] == before["digest"]
 
 
 def test_what_is_not_measured_is_null(tmp_path):
-    assert take_passport(checks=[])["gpu"] is None
+    assert take_passport(checks=[THRESHOLDS.unknown("gpu-name", "no driver")])["gpu"] is None
     hidden = take_passport(tmp_path)
     assert hidden["host"]["boot"] is None
     assert hidden["digest"] != take_passport()["digest"]

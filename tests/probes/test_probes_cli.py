@@ -1,6 +1,11 @@
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -183,3 +188,19 @@ def test_a_rivals_fit_is_explained_by_its_trace(row_file, tmp_path):
 )
 def test_a_row_or_trace_that_is_not_there_is_usage(arguments):
     assert run("probe", *arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_ctrl_c_ends_the_probe_and_its_child(more):
+    command = [sys.executable, "-c", "from probes.cli import probes_app; probes_app()", "probe", "--for", "cpu", *more]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        give_up = time.monotonic() + 10
+        while not (children := psutil.Process(process.pid).children()):
+            assert time.monotonic() < give_up
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "no verdict" in errors
+    assert "Traceback" not in errors
+    assert not psutil.wait_procs(children, timeout=5)[1]
