@@ -1,6 +1,7 @@
 """``dyno standings`` and ``dyno results``: what was measured, and who stands where. May import results, typer and rich.
 
-Exit codes: 0 done; 1 damaged or unwritable rows; 2 usage; 3 no rows to stand on.
+Exit codes: 0 done; 1 something got slower or worse; 2 usage, damaged or unwritable rows; 3 no rows to stand on;
+5 ambiguous.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from results import publish, render, render_growth, render_pairs
+from results import publish, render, render_growth, render_pairs, render_regressions
+from results.percent import parse_percent
+from results.regressions import find_steps
 from results.schema import Row, json_schema
+from results.series import git_order, series_of
 from results.standings import Standings
 from results.standings import standings as rank
-from results.store import Content, Stored, StoreError, local_store, records_store
+from results.store import CHECKOUT, Content, Store, Stored, StoreError, local_store, records_store
 
-DAMAGED, USAGE, NOTHING = 1, 2, 3
+SLOWER, USAGE, NOTHING = 1, 2, 3
+DAMAGED = USAGE  # to be repaired before anything can be said
 
 LISTED = ("row", "time", "commit", "rung", "scale", "threads", "contender", "repeat", "status", "train s", "value")
 
@@ -148,13 +153,36 @@ def show(
 
 
 @results_app.command()
-def check(published: Published = False) -> None:
-    """Read every line against the schema; exit code 1 if any is no row.
+def check(
+    ladder: Ladder = None,
+    published: Published = False,
+    store: Annotated[Path | None, typer.Option(help="Read the rows of this directory instead.")] = None,
+    repo: Annotated[Path | None, typer.Option(help="The repository that orders the commits.  [default: ours]")] = None,
+    smallest: Annotated[str, typer.Option(help="Smallest change of a time or memory that is reported.")] = "2%",
+    as_json: AsJson = False,
+) -> None:
+    """Read every line against the schema, then look for steps over the history: time, memory, quality, counts, bits.
 
-    Example: dyno results check --published
+    Exit code 1 if something got worse and still is. Only rows of one host, work and contender are set in one series.
+
+    Example: dyno results check --ladder flights
     """
-    content = _read(published, None)
-    typer.echo(f"{len(content.rows)} rows, {len(content.problems)} damaged lines")
+    content = _read(published, ladder, store)
+    typer.echo(f"{len(content.rows)} rows, {len(content.problems)} damaged lines", err=as_json)
+    if not content.rows:
+        _nothing(ladder, "no rows")
+    try:
+        limit = parse_percent(smallest)
+    except ValueError as error:
+        _fail(f"--smallest {error}", USAGE)
+    found = series_of(content.rows, git_order(repo or CHECKOUT))
+    steps = find_steps(found, smallest=limit)
+    if as_json:
+        typer.echo(json.dumps(render_regressions.to_values(steps), allow_nan=False, indent=2))
+    else:
+        render_regressions.to_terminal(steps, found, render.terminal())
+    if any(step.counts for step in steps):
+        raise typer.Exit(SLOWER)
     raise typer.Exit(DAMAGED if content.problems else 0)
 
 
@@ -204,9 +232,10 @@ def _standings(
     return rank(chosen)
 
 
-def _read(published: bool, ladder: str | None) -> Content:
+def _read(published: bool, ladder: str | None, directory: Path | None = None) -> Content:
     try:
-        content = (records_store() if published else local_store()).read(ladder)
+        store = Store(directory) if directory else records_store() if published else local_store()
+        content = store.read(ladder)
     except StoreError as error:
         _fail(str(error), DAMAGED)
     for problem in content.problems:

@@ -89,6 +89,8 @@ class Row(BaseModel):
     syncs, launches, replayed_launches, replays, copies, bytes_up, bytes_down : int or None
         Times the host waited for the device; kernels launched, and those of them inside replayed graphs; graphs
         replayed; copies over the bus and their bytes.
+    phases, model_digest : dict or None, str or None
+        Seconds of the fit by phase; SHA-256 of the model's bytes, as hex.
     status, message : str, str or None
         Everything but ``ok`` needs a message.
     data_hash, n_rows, n_features : str or None, int or None
@@ -141,6 +143,8 @@ class Row(BaseModel):
     copies: Count | None = None
     bytes_up: Count | None = None
     bytes_down: Count | None = None
+    phases: Annotated[dict[Name, Seconds], Field(max_length=100)] | None = None
+    model_digest: Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")] | None = None
     status: Status
     message: Annotated[str, Field(max_length=20_000)] | None = None
     data_hash: Name | None = None

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from results import store
 from results.cli import DAMAGED, NOTHING, USAGE, results_app, standings
 from results.store import Store
+from tests.results.history import commit, noisy
 
 app = typer.Typer()
 app.add_typer(results_app, name="results")
@@ -145,3 +146,31 @@ def test_published_rows_are_read_from_records(dyno, filled, tmp_path):
 
 def test_the_schema_is_json_schema(dyno):
     assert "schema" in json.loads(dyno("results", "schema").stdout)["properties"]
+
+
+def test_check_names_the_commit_of_a_slower_phase(dyno, tmp_path):
+    local = Store(tmp_path / "local")
+    for row in noisy(3, 16, 10, 0.05, slow_from=9, slower=1.2):
+        local.append(row)
+    found = dyno("results", "check", "--repo", str(tmp_path))
+    assert found.exit_code == 1, found.output
+    assert "worse: training time" in found.stdout
+    assert f"at {commit(9)[:10]}" in found.stdout
+    assert "histogram" in found.stdout
+    values = json.loads(dyno("results", "check", "--json", "--store", str(tmp_path / "local")).stdout)
+    assert values["regressions"] >= 1
+    assert values["steps"][0]["at"]["commit"] == commit(9)
+
+
+def test_check_of_a_flat_history_of_two_hosts(dyno, tmp_path):
+    other = {"digest": "another host"}
+    for row in [*noisy(0, 8, 3, 0.05), *noisy(1, 8, 3, 0.05, passport_before=other, passport_after=other)]:
+        Store(tmp_path / "local").append(row)
+    found = dyno("results", "check")
+    assert found.exit_code == 0, found.output
+    assert "2 hosts (5a1e7c0ffee0b00c, another host)" in found.stdout
+
+
+def test_check_refuses_nonsense(dyno, filled):
+    assert dyno("results", "check", "--smallest", "much").exit_code == USAGE
+    assert dyno("results", "check", "--ladder", "none").exit_code == NOTHING
