@@ -190,14 +190,18 @@ def run(
     threads: Threads = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already measured.")] = False,
     accept_unhealthy: Annotated[
-        bool, typer.Option("--accept-unhealthy", help="Run on a host that the probe rejects; every row is marked.")
+        bool,
+        typer.Option(
+            "--accept-unhealthy",
+            help="Run a GPU ladder on a rejected host, or more threads than cores; rows are marked.",
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each row as a JSON line, once measured.")] = False,
 ) -> None:
     """Measure what is missing, one process a fit, contenders interleaved; then show what the scenario reports.
 
     A run that was interrupted or killed goes on where it stopped: the same command again. A host that the quick probe
-    rejects stops it before any data is made; see dyno probe.
+    rejects stops a GPU ladder before any data is made, and marks a CPU ladder's rows; see dyno probe.
     """
     plan = _plan(name, scale, repeats, rungs, contenders, threads)
     store = local_store()
@@ -247,7 +251,7 @@ def _plan(
     try:
         return make_plan(
             load_scenario(name),
-            cores=max(1, math.floor(usable_cores() or os.cpu_count() or 1)),
+            cores=_cores(),
             named=name,
             scale=scale,
             repeats=repeats,
@@ -293,20 +297,32 @@ def _alone() -> AbstractContextManager:
 
 
 def _admit(plan: Plan, accept_unhealthy: bool) -> None:
-    """Stop on a host that is not to be believed; say what to keep in mind of one that is."""
+    """Say what the quick probe finds; on a GPU a host that is not to be believed stops the run.
+
+    A CPU's ladder runs on a rejected host: a desk or a busy container is rejected often, and its rows are marked.
+    """
     target, threads = plan.scenario.target, max(fit.threads for fit in plan.fits)
+    if threads > _cores() and not accept_unhealthy:
+        told = f"{threads} threads are more than the {_cores()} cores this process may use"
+        _fail(f"{told}: --threads {_cores()}, or --accept-unhealthy to run all the same", USAGE)
     try:
         judgement = observe(target, threads, load_thresholds()).judgement
     except ThresholdError as error:
         _fail(str(error), USAGE)
+    rejected = judgement.decision == "reject"
+    notes = Console(stderr=True, highlight=False, soft_wrap=True)
     for reason in judgement.reasons:
-        typer.echo(f"host: {reason}", err=True)
-    if judgement.decision != "reject":
-        return
-    if not accept_unhealthy:
+        notes.print(f"host: {reason}", markup=False, style="bold red" if rejected else None)
+    if rejected and target == "gpu" and not accept_unhealthy:
         told = "this host is rejected, so nothing was run; dyno probe --explain NAME says what to do, and"
         _fail(f"{told} --accept-unhealthy runs all the same, with every row marked", REJECTED)
-    typer.echo("host: rejected, and run all the same: every row is marked valid=false", err=True)
+    if rejected:
+        notes.print("host: rejected, and run all the same: rows are marked valid=false", style="bold red")
+
+
+def _cores() -> int:
+    """Whole cores that this process may use."""
+    return max(1, math.floor(usable_cores() or os.cpu_count() or 1))
 
 
 def _read(store: Store, plan: Plan) -> list[Row]:

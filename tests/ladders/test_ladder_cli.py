@@ -1,4 +1,6 @@
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -136,21 +138,27 @@ def data_in(cache):
     return list(cache.rglob("*.npy"))
 
 
-def test_a_rejected_host_stops_a_ladder_before_data_are_made(scenario_file, strict_thresholds, empty_cache):
-    found = dyno("ladder", "run", scenario_file)
-    assert found.exit_code == 4
-    assert "host: memory-limit" in found.stderr
-    assert "--accept-unhealthy" in found.stderr
-    assert not data_in(empty_cache)
-    assert local_store().read("small").rows == []
-
-
-def test_an_accepted_unhealthy_host_marks_every_row(scenario_file, strict_thresholds):
-    found = dyno("ladder", "run", scenario_file, "--repeats", 1, "--accept-unhealthy")
+@pytest.mark.parametrize("accepted", [(), ("--accept-unhealthy",)])
+def test_a_cpu_ladder_on_a_rejected_host_runs_and_its_rows_are_marked(scenario_file, strict_thresholds, accepted):
+    found = dyno("ladder", "run", scenario_file, "--repeats", 1, *accepted)
     assert found.exit_code == 3
+    assert "host: memory-limit" in found.stderr
+    assert "host: rejected, and run all the same" in found.stderr
     rows = local_store().read("small").rows
     assert [(row.status, row.valid) for row in rows] == [("ok", False)] * 2
     assert all("memory-limit" in row.invalid_reason for row in rows)
+
+
+def test_more_threads_than_cores_are_usage_unless_accepted(scenario_file, empty_cache):
+    cores = len(os.sched_getaffinity(0))
+    found = dyno("ladder", "run", scenario_file, "--threads", f"1,{cores + 1}")
+    assert found.exit_code == 2
+    assert re.search(rf"{cores + 1} threads are more than the \d+ cores", found.stderr)
+    assert "--accept-unhealthy" in found.stderr
+    assert not data_in(empty_cache)
+    arguments = ("--threads", cores + 1, "--repeats", 1, "--contenders", "lightgbm", "--accept-unhealthy")
+    assert "threads are more" not in dyno("ladder", "run", scenario_file, *arguments).stderr
+    assert [row.threads for row in local_store().read("small").rows] == [cores + 1]
 
 
 @WITHOUT_GPU
