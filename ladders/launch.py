@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ TAIL = 2000
 _KERNEL_EVENTS = Path("/proc/vmstat")
 
 
-def launch(job: Job, timeout_s: float) -> dict[str, Any]:
+def launch(job: Job, timeout_s: float, build: Path | None = None) -> dict[str, Any]:
     """Run one job to its end.
 
     Parameters
@@ -37,6 +38,8 @@ def launch(job: Job, timeout_s: float) -> dict[str, Any]:
     job : Job
     timeout_s : float
         Of the whole process; then it is killed.
+    build : Path, optional
+        Folder of `ladders.builds.build`, whose packages run the job instead of ours; it is told only what it knows.
 
     Returns
     -------
@@ -45,22 +48,54 @@ def launch(job: Job, timeout_s: float) -> dict[str, Any]:
     """
     threads = {name: str(job.knobs.n_threads) for name in THREAD_VARIABLES}
     kills = _memory_kills()
+    order = job.model_dump() if build is None else known_to(build, job)
     child = subprocess.Popen(
-        # -P: the caller's directory may hold modules with our names.
-        [sys.executable, "-P", "-m", "ladders.worker"],
+        [*interpreter(build), "-m", "ladders.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | threads,
+        env=os.environ | threads | search_path(build),
         start_new_session=True,  # Ctrl-C is for the parent, which then ends the child in its own way
     )
     try:
-        output, errors = child.communicate(job.model_dump_json().encode(), timeout=timeout_s)
+        output, errors = child.communicate(json.dumps(order).encode(), timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return {"status": "timeout", "message": f"not done after {timeout_s:g} s, the scenario's timeout_s; killed"}
     finally:
         _kill(child)
     return _parsed(output) or _died(child.returncode, errors.decode(errors="replace"), kills)
+
+
+def interpreter(build: Path | None) -> list[str]:
+    """How Python is started. -P: the caller's directory may hold modules with our names. -S, for a build: an editable
+    install announces itself to Python's `site`, ahead of every path."""
+    return [sys.executable, "-P", *(["-S"] if build else [])]
+
+
+def search_path(build: Path | None) -> dict[str, str]:
+    """The variable that puts a build before what is installed; none without one."""
+    folders = (build, *dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
+    return {"PYTHONPATH": os.pathsep.join(map(str, folders))} if build else {}
+
+
+def known_to(build: Path, job: Job) -> dict[str, Any]:
+    """The job without what a build's worker, of an earlier day, would refuse as unknown.
+
+    Raises
+    ------
+    RuntimeError
+        If the build has no worker of the ladders; names it.
+    """
+    program = "import json; from ladders.worker import Job; print(json.dumps(Job.model_json_schema()))"
+    environment = os.environ | search_path(build)
+    asked = subprocess.run([*interpreter(build), "-c", program], env=environment, capture_output=True, timeout=120)
+    if asked.returncode:
+        last = (asked.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
+        raise RuntimeError(f"the packages in {build} have no worker that can be asked for a fit: {last}")
+    schema = json.loads(asked.stdout)
+    knobs = schema["$defs"]["Knobs"]["properties"]
+    known = {name: value for name, value in job.model_dump().items() if name in schema["properties"]}
+    return {**known, "knobs": {name: value for name, value in known["knobs"].items() if name in knobs}}
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:

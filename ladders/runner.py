@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from ladders.contenders import CONTENDERS, Contender
@@ -62,7 +63,9 @@ class Step:
         return _key(self.fields, passport)
 
 
-def prepare_steps(plan: Plan, tell: Callable[[str], None] = lambda text: None) -> list[Step]:
+def prepare_steps(
+    plan: Plan, tell: Callable[[str], None] = lambda text: None, provenance: Provenance | None = None
+) -> list[Step]:
     """Make the data of every rung and describe every fit.
 
     Parameters
@@ -70,13 +73,15 @@ def prepare_steps(plan: Plan, tell: Callable[[str], None] = lambda text: None) -
     plan : Plan
     tell : callable
         Given a line before each rung's data are made or checked, which may take a minute.
+    provenance : Provenance, optional
+        Of the build that will make the fits; ours if not given.
 
     Raises
     ------
     OSError
         If the data cannot be cached.
     """
-    provenance = read_provenance()
+    provenance = provenance or read_provenance()
     data: dict[str, Stored | str] = {}
     for rung in plan.rungs:
         tell(f"data of {rung.name}")
@@ -101,8 +106,16 @@ def missing(steps: list[Step], rows: list[Row]) -> list[Step]:
     return [step for step in steps if step.key(passport) not in done]
 
 
-def measure(step: Step, plan: Plan, store: Store) -> Row:
+def measure(step: Step, plan: Plan, store: Store, build: Path | None = None) -> Row:
     """Make one fit between two quick probes and write its row.
+
+    Parameters
+    ----------
+    step : Step
+    plan : Plan
+    store : Store
+    build : Path, optional
+        See `ladders.launch.launch`.
 
     Raises
     ------
@@ -122,7 +135,7 @@ def measure(step: Step, plan: Plan, store: Store) -> Row:
             data_hash=step.stored.digest,
             parent=os.getpid(),
         )
-        result = launch(job, plan.scenario.timeout_s)
+        result = launch(job, plan.scenario.timeout_s, build)
     after = observe(target, threads, thresholds)
     row = _row(step, result, before, after, why_invalid(before, after, thresholds))
     store.append(row)

@@ -108,7 +108,7 @@ def measure(job: Job) -> dict[str, Any]:
         "metric": name,
         "value": value,
         "knobs_found": found,
-        **(contender.bus_counts(model) if hasattr(contender, "bus_counts") else {}),
+        **(contender.evidence(model) if hasattr(contender, "evidence") else {}),
         "device": found["device"],
     }
 

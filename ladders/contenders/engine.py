@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,15 @@ def read_back(model: engine.Model, data: engine.Dataset) -> dict[str, Any]:
     }
 
 
-def bus_counts(model: engine.Model) -> dict[str, int]:
-    """What crossed the bus and how often the host waited, in the fields of `results.schema.Row`; nothing on a CPU."""
-    if model.profile["device"] == "cpu":
-        return {}
-    phases = model.profile["phases"].values()
-    return {count: sum(phase[count] for phase in phases) for count in COUNTED}
+def evidence(model: engine.Model) -> dict[str, Any]:
+    """What regressions are told by, in the fields of `results.schema.Row`: seconds by phase, digest of the model, counts.
+
+    Nothing crosses a bus on a CPU, so there nothing is counted.
+    """
+    phases = model.profile["phases"]
+    on_cpu = model.profile["device"] == "cpu"
+    return {
+        "phases": {name: phase["seconds"] for name, phase in phases.items()},
+        "model_digest": hashlib.sha256(model.to_bytes()).hexdigest(),
+        **({} if on_cpu else {count: sum(phase[count] for phase in phases.values()) for count in COUNTED}),
+    }

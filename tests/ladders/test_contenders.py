@@ -75,7 +75,7 @@ def test_what_the_engine_counts_are_fields_of_a_row(small, knobs):
     task, asked = small.load(), knobs()
     X, y = np.ascontiguousarray(task.X_train[:300]), task.y_train[:300].copy()
     model = engine.train(engine.ingest(X, y, asked, "emulated"), asked, "emulated")
-    counts = engine.bus_counts(model)
+    counts = engine.evidence(model)
     assert counts.keys() <= Row.model_fields.keys()
     assert counts["launches"] >= counts["replayed_launches"] > 0
     assert counts["replays"] == asked.n_estimators
@@ -84,6 +84,10 @@ def test_what_the_engine_counts_are_fields_of_a_row(small, knobs):
     assert counts["bytes_down"] > 0
 
 
-def test_a_fit_on_a_cpu_has_no_bus_to_count(small, knobs):
+def test_a_fit_on_a_cpu_shows_phases_and_digest_and_has_no_bus_to_count(small, knobs):
     task, asked = small.load(), knobs()
-    assert engine.bus_counts(engine.train(engine.ingest(task.X_train, task.y_train, asked), asked)) == {}
+    shown = engine.evidence(engine.train(engine.ingest(task.X_train, task.y_train, asked), asked))
+    assert shown.keys() == {"phases", "model_digest"}
+    assert shown["phases"]["histogram"] > 0
+    again = engine.evidence(engine.train(engine.ingest(task.X_train, task.y_train, asked), asked))
+    assert again["model_digest"] == shown["model_digest"]
