@@ -12,6 +12,8 @@ from engine.errors import ParamError
 
 MOST_THREADS = 4096
 
+CGROUP_ROOT, MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
 QUOTA_FILES = ("cpu.max", "cpu.cfs_quota_us")
 """Of cgroup version 2 and version 1."""
 
@@ -29,7 +31,21 @@ def worker_threads(asked: int) -> int:
     return int(asked) or usable_cores()
 
 
-def usable_cores(cgroup_root: Path = Path("/sys/fs/cgroup"), membership: Path = Path("/proc/self/cgroup")) -> int:
+def spinning_threads(cgroup_root: Path = CGROUP_ROOT, membership: Path = MEMBERSHIP) -> int:
+    """How many threads may wait busily: one a core of the affinity mask, but none under a CPU quota.
+
+    A spinning thread uses up a quota that the working ones then lack.
+
+    Parameters
+    ----------
+    cgroup_root, membership : Path
+        Where the kernel says what this process's limits are.
+    """
+    limited = any(_quota(directory) is not None for directory in _cgroups(cgroup_root, membership))
+    return 0 if limited else len(os.sched_getaffinity(0))
+
+
+def usable_cores(cgroup_root: Path = CGROUP_ROOT, membership: Path = MEMBERSHIP) -> int:
     """Cores by affinity or by the cgroup's CPU quota, whichever is less; at least 1.
 
     Parameters

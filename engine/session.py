@@ -23,7 +23,6 @@ from engine.model import Model
 from engine.objectives import get_objective
 from engine.params import Params, parse_params
 from engine.profile import Profile
-from engine.tree import Tree
 
 
 class State(Enum):
@@ -192,7 +191,7 @@ class Session:
             trees = trees[: self._best_round() + 1]
         self.state = State.FINALISED
         model = Model(
-            Forest.of([_with_thresholds(tree, self._dataset) for tree in trees]),
+            _with_thresholds(Forest.of(trees), self._dataset),
             self._params,
             self._base_margin,
             self._dataset.feature_names,
@@ -212,6 +211,7 @@ class ProfiledBackend:
     """A backend whose transactions are timed, each under its phase; what growers are given."""
 
     def __init__(self, backend: Backend, profile: Profile) -> None:
+        self._backend, self._phases = backend, profile.phases
         self.rounds = backend.rounds
         self.begin_tree = self._timed(backend.begin_tree, profile, "gradients")
         self.build_histograms = self._timed(backend.build_histograms, profile, "histogram")
@@ -219,6 +219,13 @@ class ProfiledBackend:
         self.plan: Callable[[Choice], int | None] = self._timed(backend.plan, profile, "plan")
         self.partition = self._timed(backend.partition, profile, "partition")
         self.end_tree = self._timed(backend.end_tree, profile, "leaves")
+
+    def grow(self, choice: Choice) -> bool:
+        """The backend's own rounds, if it makes them by itself; it says how long each phase took."""
+        seconds = self._backend.grow(choice) or {}
+        for phase, taken in seconds.items():
+            self._phases[phase].seconds += taken
+        return bool(seconds)
 
     @staticmethod
     def _timed(transaction: Callable, profile: Profile, phase: str) -> Callable:
@@ -252,14 +259,14 @@ def _check_labelled(name: str, data: Any, dataset: Dataset) -> None:
         )
 
 
-def _with_thresholds(tree: Tree, dataset: Dataset) -> Tree:
+def _with_thresholds(forest: Forest, dataset: Dataset) -> Forest:
     """Contract §3: bin b is the raw value below cut b, or below infinity for the last value bin."""
-    inner = tree.leaf == 0
-    feature, bin_ = tree.feature[inner], tree.bin[inner]
+    inner = forest.leaf == 0
+    feature, bin_ = forest.feature[inner], forest.bin[inner]
     cuts = dataset.cuts
     last = bin_ == cuts.value_bins[feature] - 1
-    threshold = np.zeros(len(tree), dtype=np.float64)
+    threshold = np.zeros(len(forest.leaf), dtype=np.float64)
     position = np.where(last, 0, cuts.offsets[feature] + bin_)
     values = cuts.values if cuts.values.size else np.zeros(1)
     threshold[inner] = np.where(last, np.inf, values[position])
-    return replace(tree, threshold=threshold)
+    return replace(forest, threshold=threshold)

@@ -6,7 +6,7 @@ happens next, so the same three growers drive NumPy, C++ and the device plane.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -69,6 +69,12 @@ class Backend(Protocol):
 
     def rounds(self, choice: Choice) -> Iterable[None]:
         """One item for each round that a tree may take; endless where `plan` tells when to stop."""
+
+    def grow(self, choice: Choice) -> Mapping[str, float] | None:
+        """All rounds of a tree in one call, the transactions below in the growers' order, where calls would cost.
+
+        Returns the seconds of each phase of `engine.profile`; None, having done nothing, if rounds are the caller's.
+        """
 
     def begin_tree(self, index: int) -> None:
         """Gradients from the margins, quantised; the root is the only open node."""

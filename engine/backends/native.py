@@ -1,4 +1,4 @@
-"""The C++ backend on the CPU, one native call a transaction. May import cores, errors, params, tree and _native."""
+"""The C++ backend on the CPU, one native call a transaction or a tree's rounds. May import cores, errors, params, tree and _native."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import _native
 from engine.backends import Choice
-from engine.cores import worker_threads
+from engine.cores import spinning_threads, worker_threads
 from engine.errors import SessionError
 from engine.params import Params
 from engine.tree import NODE_DTYPES, Tree
@@ -54,6 +54,7 @@ class NativeBackend:
         self, n_threads: int = 0, *, histogram_bytes: int = HISTOGRAM_BYTES, instruction_set: str = ""
     ) -> None:
         self._n_threads = worker_threads(n_threads)
+        _native.limit_spinning(spinning_threads())
         self._histogram_bytes = histogram_bytes
         self._instruction_set = instruction_set
         self._fit: _native.Fit | None = None
@@ -95,6 +96,10 @@ class NativeBackend:
     def rounds(self, choice: Choice) -> Iterable[None]:
         """As many as `plan` finds something to split in."""
         return repeat(None)
+
+    def grow(self, choice: Choice) -> dict[str, float]:
+        """All rounds of a tree in one native call: leafwise would make a thousand. Ctrl-C ends it between rounds."""
+        return self._begun().grow(choice)
 
     def begin_tree(self, index: int) -> None:
         """Gradients from the margins, quantised; the root is the only open node."""

@@ -145,6 +145,9 @@ class ReferenceBackend:
         """As many as `plan` finds something to split in."""
         return repeat(None)
 
+    def grow(self, choice: Choice) -> None:
+        """Nothing: rounds are the caller's."""
+
     def begin_tree(self, index: int) -> None:
         """Gradients, quantised once (contract §5, §6); the root is the only open node."""
         repeats, weight = repetitions(self._weight, self._plane.n_rows)

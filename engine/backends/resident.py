@@ -115,6 +115,9 @@ class ResidentBackend:
                 return
             yield
 
+    def grow(self, choice: Choice) -> None:
+        """Nothing: rounds are the caller's."""
+
     def begin_tree(self, index: int) -> None:
         """Gradients from the margins, quantised; the root is the only open node."""
         self._check_begun()

@@ -5,6 +5,8 @@ from engine.backends import Backend, Choice
 
 def grow_in_rounds(backend: Backend, choice: Choice) -> None:
     """Split open nodes round by round, until the plan has nothing left to split or the limits allow no more rounds."""
+    if backend.grow(choice):
+        return
     for _ in backend.rounds(choice):
         backend.build_histograms()
         backend.find_splits(choice)

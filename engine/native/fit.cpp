@@ -1,16 +1,26 @@
 #include "fit.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "margins.hpp"
 
 namespace dyno {
 namespace {
 
-constexpr double kNanosecondsToScan = 2.0;  // a cell, on one thread: roughly, to tell whether sharing is worth it
+// On one thread, roughly, to tell whether sharing is worth it: to look whether a cell holds rows, to score one that does.
+constexpr double kNanosecondsToLook = 0.2, kNanosecondsToScore = 0.8;
+
+// A sibling with fewer rows than this share of a feature's cells is built rather than derived: its rows are sooner
+// added than the cells subtracted.
+constexpr i64 kCellsPerDerivedRow = 4;
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kCheckEvery = std::chrono::milliseconds(50);
 
 i64 divide_up(i64 a, i64 b) { return (a + b - 1) / b; }
 
@@ -18,9 +28,13 @@ Strip buffer_strip(AlignedBytes& buffer, i64 first, int words) {
     return {reinterpret_cast<i64*>(buffer.data()), first, words};
 }
 
-i64 most_cells(const CellLayout& layout, const std::vector<FeatureRange>& ranges) {
+// Of any range that feature_ranges may give.
+i64 most_cells_in_range(const Plane& plane, const CellLayout& layout) {
+    i32 width = 0;
+    for (const FeatureRange range : feature_ranges(plane, 1)) width = std::max(width, range.end - range.begin);
     i64 most = 0;
-    for (const FeatureRange range : ranges) most = std::max(most, layout.n_cells(range));
+    for (i32 begin = 0; begin + width <= plane.n_features; ++begin)
+        most = std::max(most, layout.n_cells({begin, begin + width}));
     return most;
 }
 
@@ -51,6 +65,8 @@ Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitS
       settings_(settings),
       eval_planes_(std::move(eval_planes)),
       layout_(plane),
+      least_derived_(layout_.n_cells() / std::max<i64>(1, kCellsPerDerivedRow * plane.n_features)),
+      most_rows_read_(std::min(SplitScan::kMostRows, least_derived_ / 2)),
       team_(settings.n_threads),
       gradients_(settings.objective, label, weight, plane.n_rows, settings.instruction_set),
       order_(plane, settings.instruction_set),
@@ -60,7 +76,7 @@ Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitS
       margins_(static_cast<std::size_t>(plane.n_rows), settings.base_margin) {
     if (plane.n_rows < 1 || plane.n_rows > std::numeric_limits<i32>::max())
         throw std::invalid_argument("a fit takes between 1 and 2147483647 rows, got " + std::to_string(plane.n_rows));
-    const i64 strip_cells = most_cells(layout_, feature_ranges(plane_, 1));
+    const i64 strip_cells = most_cells_in_range(plane_, layout_);
     workers_.reserve(static_cast<std::size_t>(team_.size()));
     for (int w = 0; w < team_.size(); ++w) workers_.emplace_back(w, layout_, strip_cells, settings_.instruction_set);
     team_.run(plane.n_features, [&](i64 f, int) {
@@ -102,6 +118,9 @@ void Fit::begin_tree() {
         order_.reset(team_);
         nodes_.assign(1, root);
         open_.assign(1, 0);
+        choice_.reset();
+        ranking_ = {};
+        n_ranked_ = 0;
         families_.assign(1, {-1, 0, -1});
         searches_.clear();
         planned_.clear();
@@ -122,15 +141,15 @@ void Fit::build_histograms() {
 
 void Fit::find_splits(Choice choice) {
     transaction(Stage::in_tree, "find_splits", [&] {
-        choice_ = choice;
+        settle(choice);
         choice == Choice::common ? find_common_split() : find_best_splits();
     });
 }
 
 i64 Fit::plan(Choice choice) {
     return transaction(Stage::in_tree, "plan", [&] {
+        settle(choice);
         planned_ = choice == Choice::every ? plan_every() : choice == Choice::best ? plan_best() : plan_common();
-        choice_ = choice;
         return static_cast<i64>(planned_.size());
     });
 }
@@ -144,6 +163,29 @@ void Fit::partition() {
         n_levels_ += 1;
         planned_.clear();
     });
+}
+
+RoundSeconds Fit::grow(Choice choice, const std::function<void()>& check) {
+    RoundSeconds seconds;
+    Clock::time_point now = Clock::now(), checked = now;
+    const auto add_to = [&](double& phase) {
+        const Clock::time_point then = std::exchange(now, Clock::now());
+        phase += std::chrono::duration<double>(now - then).count();
+    };
+    for (;;) {
+        build_histograms();
+        add_to(seconds.histogram);
+        find_splits(choice);
+        add_to(seconds.find);
+        const i64 n_planned = plan(choice);
+        add_to(seconds.plan);
+        if (n_planned == 0) return seconds;
+        partition();
+        add_to(seconds.partition);
+        if (now - checked < kCheckEvery) continue;
+        check();
+        checked = now;
+    }
 }
 
 void Fit::end_tree() {
@@ -164,6 +206,12 @@ void Fit::end_tree() {
     stage_ = Stage::between_trees;
 }
 
+// What is kept of the open nodes depends on the choice, so a tree has one.
+void Fit::settle(Choice choice) {
+    if (choice_.value_or(choice) != choice) throw std::logic_error("a tree is grown by one choice: begin another tree");
+    choice_ = choice;
+}
+
 // ---- which nodes matter --------------------------------------------------------------------------------------------
 
 // Whether the rules leave room for a split at all; a node that fails is never looked at.
@@ -172,8 +220,10 @@ bool Fit::is_splittable(const Node& node) const {
     return !deep && room() > 0 && node.rows() >= 2 * settings_.regularisation.min_samples_leaf;
 }
 
-// Whether children of the node could be split in turn: only they read its histogram.
-bool Fit::is_kept(const Node& node) const { return settings_.max_depth == 0 || node.depth + 1 < settings_.max_depth; }
+// Whether a child of the node could be derived: only then is its histogram read again.
+bool Fit::is_kept(const Node& node) const {
+    return node.rows() > least_derived_ && (settings_.max_depth == 0 || node.depth + 1 < settings_.max_depth);
+}
 
 int Fit::words_of(const Node& node) const {
     if (gradients_.has_constant_hessian()) return node.rows() < kPackedRows ? 1 : 2;
@@ -204,7 +254,9 @@ void Fit::queue_family(const Family& family) {
     const bool left_is_smaller = is_root || nodes_[family.left].rows() <= nodes_[family.right].rows();
     const i32 smaller = left_is_smaller ? family.left : family.right;
     const i32 larger = left_is_smaller ? family.right : family.left;
-    if (is_root || nodes_[family.parent].slot < 0 || !is_splittable(nodes_[larger])) {
+    const bool is_derived = !is_root && nodes_[family.parent].slot >= 0 && is_splittable(nodes_[larger]) &&
+                            nodes_[larger].rows() >= least_derived_;
+    if (!is_derived) {
         if (!is_root) release(nodes_[family.parent]);
         queue_if_splittable(family.left);
         queue_if_splittable(family.right);
@@ -219,8 +271,9 @@ void Fit::queue_alone(i32 index) {
     Node& node = nodes_[index];
     // A large node's rows are shared out, which takes a slot.
     const bool must = node.rows() >= kPackedRows || node.rows() > divide_up(plane_.n_rows, 4 * team_.size());
-    // Under a common cut the features are shared out, not the nodes: whole histograms are built before.
-    const bool wanted = is_splittable(node) && (is_kept(node) || choice_ == Choice::common);
+    // Under a common cut the features are shared out, not the nodes: what is large is built before.
+    const bool wanted = is_splittable(node) &&
+                        (is_kept(node) || (choice_ == Choice::common && node.rows() > least_derived_));
     if (must || wanted) node.slot = slots_.acquire(words_of(node), must);
     searches_.push_back({index, -1, false});
 }
@@ -236,21 +289,27 @@ void Fit::build_slots() {
 
 // ---- splits --------------------------------------------------------------------------------------------------------
 
-// The node's cells of a range: from its slot or, if none keeps them, built into the worker's buffer.
-Strip Fit::built_strip(const Node& node, FeatureRange range, Worker& worker) {
+// The node's cells of a range: from its slot or, if none keeps them, built into the worker's buffer; none for a node of
+// so few rows that these are read instead, unless its sibling is derived from them.
+Strip Fit::built_strip(const Node& node, FeatureRange range, bool for_sibling, Worker& worker) {
     if (node.slot >= 0) return slots_.strip(node.slot);
+    if (!for_sibling && node.rows() <= most_rows_read_) {
+        worker.scan.take_rows(plane_, gradients_.rows(), rows_of(node), words_of(node));
+        return {};
+    }
     const Strip strip = buffer_strip(worker.strip, layout_.offset[range.begin], words_of(node));
     builder_.build(rows_of(node), range, strip, gradients_.rows(), worker.number);
     return strip;
 }
 
-// Calls visit(node, feature, cells, words) for the nodes of a search, feature by feature, left before right.
+// Calls visit(node, feature, cells, words) for the nodes of a search, feature by feature, left before right; `look` takes
+// the last three.
 template <class Visit>
 void Fit::visit_search(const Search& search, FeatureRange range, Worker& worker, Visit&& visit) {
-    const Strip part = built_strip(nodes_[search.built], range, worker);
+    const Strip part = built_strip(nodes_[search.built], range, search.derived >= 0, worker);
     for (i32 feature = range.begin; feature < range.end; ++feature) {
         const i64 begin = layout_.offset[feature], end = layout_.offset[feature + 1];
-        const auto visit_built = [&] { visit(search.built, feature, part.of(begin), part.words); };
+        const auto visit_built = [&] { visit(search.built, feature, part.cells ? part.of(begin) : nullptr, part.words); };
         if (search.derived < 0) {
             visit_built();
             continue;
@@ -265,15 +324,27 @@ void Fit::visit_search(const Search& search, FeatureRange range, Worker& worker,
     }
 }
 
+// Scans one feature of a node: its cells or, where there are none, the rows that built_strip took.
+void Fit::look(const Node& node, i32 feature, const i64* cells, int words, SplitScan& scan) const {
+    const bool by_bin = choice_ == Choice::common;
+    if (cells) scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_, by_bin);
+    else scan.load_rows(feature, node.totals, scoring_, by_bin);
+}
+
 // A guess: cells to scan, and rows to add for nodes that no slot keeps.
 double Fit::find_nanoseconds() const {
-    double cells = 0.0, added = 0.0;
+    i64 looked_at = 0, scored = 0, added = 0;
     for (const Search& search : searches_) {
-        cells += static_cast<double>(layout_.n_cells()) * (search.derived < 0 ? 1 : 2);
+        for (const i32 index : {search.built, search.derived}) {
+            if (index < 0) continue;
+            looked_at += layout_.n_cells();
+            scored += std::min(layout_.n_cells(), nodes_[index].rows() * plane_.n_features);
+        }
         const Node& built = nodes_[search.built];
-        if (built.slot < 0) added += static_cast<double>(built.rows()) * plane_.n_features;
+        if (built.slot < 0) added += built.rows() * plane_.n_features;
     }
-    return kNanosecondsToScan * cells + kNanosecondsToAdd * added;
+    return kNanosecondsToLook * static_cast<double>(looked_at) + kNanosecondsToScore * static_cast<double>(scored) +
+           kNanosecondsToAdd * static_cast<double>(added);
 }
 
 void Fit::find_best_splits() {
@@ -295,7 +366,7 @@ void Fit::find_best_splits() {
                 search, ranges[task % n_ranges], worker, [&](i32 index, i32 feature, const i64* cells, int words) {
                     const Node& node = nodes_[index];
                     if (!is_splittable(node)) return;
-                    worker.scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
+                    look(node, feature, cells, words, worker.scan);
                     worker.scan.improve(feature, index == search.built ? found[task].built : found[task].derived);
                 });
         },
@@ -314,7 +385,7 @@ void Fit::find_best_splits() {
     finish_searches();
 }
 
-// Every open node in order, for each feature of a range; cells may be null for a node that cannot be split.
+// Every open node in order, for each feature of a range.
 template <class Visit>
 void Fit::visit_frontier(FeatureRange range, Worker& worker, Visit&& visit) {
     std::size_t next_search = 0;  // searches lie in frontier order
@@ -330,31 +401,39 @@ void Fit::visit_frontier(FeatureRange range, Worker& worker, Visit&& visit) {
             continue;
         }
         const bool looked_at = is_splittable(node);
-        const Strip strip = looked_at ? built_strip(node, range, worker) : Strip{};
+        const Strip strip = looked_at ? built_strip(node, range, false, worker) : Strip{};
         for (i32 feature = range.begin; feature < range.end; ++feature)
-            visit(index, feature, looked_at ? strip.of(layout_.offset[feature]) : nullptr, strip.words);
+            visit(index, feature, strip.cells ? strip.of(layout_.offset[feature]) : nullptr, strip.words);
     }
 }
 
 void Fit::find_common_split() {
     for (const i32 index : open_) nodes_[index].best = Split{};
     if (room() <= 0 || (settings_.max_depth != 0 && n_levels_ >= settings_.max_depth)) return finish_searches();
-    const auto ranges = feature_ranges(plane_, 4 * team_.size());
+    const double nanoseconds = find_nanoseconds();
+    const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
+    const i64 a_thread = std::clamp<i64>(plane_.n_features / (8 * meeting), 1, 4);
+    const auto ranges = feature_ranges(plane_, a_thread * meeting);
     std::vector<Candidate> best(ranges.size());
     double whole = 0.0;
     for (const i32 index : open_) whole += scoring_.own_score(nodes_[index].totals);
     level_.clear(layout_.n_cells());
-    team_.run(static_cast<i64>(ranges.size()), [&](i64 task, int w) {
+    const auto scan_range = [&](i64 task, int w) {
         SplitScan& scan = workers_[w].scan;
         visit_frontier(ranges[task], workers_[w], [&](i32 index, i32 feature, const i64* cells, int words) {
             const Node& node = nodes_[index];
-            if (cells != nullptr && is_splittable(node))
-                scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
-            else scan.load_unsplittable(plane_.value_bins[feature], node.totals, scoring_);
-            scan.add_to_level(layout_.offset[feature], may_miss_[feature], level_);
+            const i64 offset = layout_.offset[feature];
+            const i32 n_value_bins = plane_.value_bins[feature];
+            if (!is_splittable(node))
+                return scan.add_unsplittable(offset, n_value_bins, may_miss_[feature],
+                                             scoring_.own_score(node.totals), level_);
+            look(node, feature, cells, words, scan);
+            scan.add_to_level(offset, may_miss_[feature], level_);
         });
-        best[task] = best_of_level(level_, layout_, ranges[task], whole, settings_.regularisation.gamma);
-    });
+        best[task] = best_of_level(level_, layout_, ranges[task], whole, settings_.regularisation.gamma,
+                                   settings_.instruction_set);
+    };
+    team_.run(static_cast<i64>(ranges.size()), scan_range, nanoseconds);
     Candidate common{0.0, -1, -1, 0};
     for (const Candidate& candidate : best)
         if (candidate.gain > 0.0 && is_better(candidate, common)) common = candidate;
@@ -370,8 +449,8 @@ void Fit::split_in_common(const Candidate& common) {
     const FeatureRange only{common.feature, common.feature + 1};
     visit_frontier(only, worker, [&](i32 index, i32 feature, const i64* cells, int words) {
         Node& node = nodes_[index];
-        if (cells == nullptr || !is_splittable(node)) return;
-        worker.scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_);
+        if (!is_splittable(node)) return;
+        look(node, feature, cells, words, worker.scan);
         node.best = worker.scan.at(feature, common.bin, common.missing_left);
         if (!node.best.is_found) return;
         h_left += node.best.left.h;
@@ -404,11 +483,12 @@ std::vector<i32> Fit::plan_every() const {
     return planned;
 }
 
-std::vector<i32> Fit::plan_best() const {
-    i32 best = -1;
-    for (const i32 index : open_)
-        if (nodes_[index].best.is_found && (best < 0 || gain_of(index) > gain_of(best))) best = index;
-    return best < 0 || room() <= 0 ? std::vector<i32>{} : std::vector<i32>{best};
+std::vector<i32> Fit::plan_best() {
+    for (; n_ranked_ < nodes_.size(); ++n_ranked_) {
+        const i32 index = static_cast<i32>(n_ranked_);
+        if (nodes_[index].best.is_found) ranking_.push({gain_of(index), index});
+    }
+    return ranking_.empty() || room() <= 0 ? std::vector<i32>{} : std::vector<i32>{ranking_.top().index};
 }
 
 double Fit::gain_of(i32 index) const { return nodes_[index].best.candidate.gain; }
@@ -437,19 +517,18 @@ void Fit::add_children(i32 index, i64 n_left) {
     nodes_.push_back(right);
 }
 
-// The open nodes after a split. best: older leaves, then the two children; common: children in their parent's place,
-// among those that stay; every: the children, and who was passed over is a leaf for good.
+// The open nodes after a split. common: children in their parent's place, among those that stay; every: the children,
+// and who was passed over is a leaf for good; best: nobody asks, the ranking knows.
 void Fit::open_children() {
+    if (choice_ == Choice::best) return ranking_.pop();
     std::vector<i32> next;
     next.reserve(open_.size() + planned_.size());
     for (const i32 index : open_) {
         Node& node = nodes_[index];
-        if (node.is_leaf() && choice_ == Choice::every) release(node);
-        if (node.is_leaf() && choice_ != Choice::every) next.push_back(index);
-        if (!node.is_leaf() && choice_ != Choice::best) next.insert(next.end(), {node.left, node.right});
+        if (!node.is_leaf()) next.insert(next.end(), {node.left, node.right});
+        else if (choice_ == Choice::common) next.push_back(index);
+        else release(node);
     }
-    if (choice_ == Choice::best)
-        for (const i32 index : planned_) next.insert(next.end(), {nodes_[index].left, nodes_[index].right});
     open_ = std::move(next);
 }
 

@@ -1,6 +1,9 @@
 // One fit on the CPU: the transactions of engine/backends/__init__.py over a node table, histograms and a row order.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <queue>
 #include <vector>
 
 #include "gradients.hpp"
@@ -29,6 +32,14 @@ struct FitSettings {
     InstructionSet instruction_set = InstructionSet::baseline;
 };
 
+// Time that the rounds of a tree took, by transaction.
+struct RoundSeconds {
+    double histogram = 0.0;
+    double find = 0.0;
+    double plan = 0.0;
+    double partition = 0.0;
+};
+
 class Fit {
 public:
     // Borrows the planes, label and weight (null for none) for its life.
@@ -41,6 +52,10 @@ public:
     i64 plan(Choice choice);
     void partition();
     void end_tree();
+
+    // All rounds of a tree: the four transactions in turn, until nothing is planned. `check` is called now and then,
+    // between two rounds, and may throw.
+    RoundSeconds grow(Choice choice, const std::function<void()>& check);
 
     const std::vector<float>& eval_margins(std::size_t index) const { return eval_margins_.at(index); }
     const FinishedTrees& trees() const { return trees_; }
@@ -59,6 +74,12 @@ private:
         i32 left;
         i32 right;
     };
+    struct Ranked {
+        double gain;
+        i32 index;
+        // Between equal gains the node created earlier goes first.
+        bool operator<(const Ranked& other) const { return gain != other.gain ? gain < other.gain : index > other.index; }
+    };
     struct Worker {
         Worker(int number, const CellLayout& layout, i64 strip_cells, InstructionSet set);
         int number;
@@ -70,6 +91,7 @@ private:
     template <class Work>
     auto transaction(Stage needed, const char* name, Work&& work);
 
+    void settle(Choice choice);
     i64 room() const;
     bool is_splittable(const Node& node) const;
     bool is_kept(const Node& node) const;
@@ -80,12 +102,13 @@ private:
     void queue_alone(i32 index);
     void build_slots();
 
-    Strip built_strip(const Node& node, FeatureRange range, Worker& worker);
+    Strip built_strip(const Node& node, FeatureRange range, bool for_sibling, Worker& worker);
     template <class Visit>
     void visit_search(const Search& search, FeatureRange range, Worker& worker, Visit&& visit);
     template <class Visit>
     void visit_frontier(FeatureRange range, Worker& worker, Visit&& visit);
 
+    void look(const Node& node, i32 feature, const i64* cells, int words, SplitScan& scan) const;
     double find_nanoseconds() const;
     void find_best_splits();
     void find_common_split();
@@ -94,7 +117,7 @@ private:
     void release(Node& node);
 
     std::vector<i32> plan_every() const;
-    std::vector<i32> plan_best() const;
+    std::vector<i32> plan_best();
     double gain_of(i32 index) const;
     std::vector<i32> plan_common() const;
     void add_children(i32 index, i64 n_left);
@@ -104,6 +127,8 @@ private:
     const FitSettings settings_;
     const std::vector<const Plane*> eval_planes_;
     const CellLayout layout_;
+    const i64 least_derived_;   // rows of a sibling
+    const i64 most_rows_read_;  // of a node that is scanned without a histogram
     Team team_;
     Gradients gradients_;
     RowOrder order_;
@@ -120,11 +145,13 @@ private:
     Stage stage_ = Stage::between_trees;
     Scoring scoring_;
     std::vector<Node> nodes_;       // in order of creation
-    std::vector<i32> open_;         // in the order that settles ties
+    std::vector<i32> open_;         // in the order that settles ties; not kept for Choice::best, which has a ranking
+    std::priority_queue<Ranked> ranking_;
+    std::size_t n_ranked_ = 0;
     std::vector<Family> families_;  // born by the last partition, not yet queued
     std::vector<Search> searches_;
     std::vector<i32> planned_;
-    Choice choice_ = Choice::every;  // of the last find_splits or plan
+    std::optional<Choice> choice_;  // the tree's, once find_splits or plan has named one
     i64 n_leaves_ = 0;
     i64 n_levels_ = 0;
 };

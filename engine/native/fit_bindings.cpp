@@ -114,6 +114,25 @@ public:
     void partition() { fit_->partition(); }
     void end_tree() { fit_->end_tree(); }
 
+    // Seconds by phase of engine.profile. Signals are looked at between rounds: Ctrl-C ends a long tree.
+    nb::dict grow(const char* choice) {
+        const Choice chosen = choice_named(choice);
+        RoundSeconds seconds;
+        {
+            nb::gil_scoped_release release;
+            seconds = fit_->grow(chosen, [] {
+                nb::gil_scoped_acquire acquire;
+                if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            });
+        }
+        nb::dict phases;
+        phases["histogram"] = seconds.histogram;
+        phases["find"] = seconds.find;
+        phases["plan"] = seconds.plan;
+        phases["partition"] = seconds.partition;
+        return phases;
+    }
+
     auto eval_margins(std::size_t index) const { return to_numpy(std::vector<float>(fit_->eval_margins(index))); }
 
     nb::dict trees() const {
@@ -159,6 +178,8 @@ void bind_transactions(nb::module_& m) {
         .def("plan", &HeldFit::plan, no_gil)
         .def("partition", &HeldFit::partition, no_gil)
         .def("end_tree", &HeldFit::end_tree, no_gil)
+        .def("grow", &HeldFit::grow, arg("choice"),
+             "All rounds of a tree, as engine.growers.rounds makes them; returns the seconds of each phase.")
         .def("eval_margins", &HeldFit::eval_margins)
         .def("trees", &HeldFit::trees, "Node arrays of all trees, one after the other, and their offsets.");
 }
@@ -166,6 +187,9 @@ void bind_transactions(nb::module_& m) {
 }  // namespace
 
 void bind_fit(nb::module_& m) {
+    m.def(
+        "limit_spinning", [](int n_threads) { most_spinning_threads.store(n_threads); }, nb::arg("n_threads"),
+        "Worker threads of larger teams sleep between tasks instead of spinning.");
     bind_transactions(m);
     nb::class_<Plane>(m, "Plane", "A data set's bins as the native backend keeps them.")
         .def_static("from_bins", &plane_from_bins, nb::arg("bins"), nb::arg("value_bins"),

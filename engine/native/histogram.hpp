@@ -20,6 +20,7 @@ constexpr int kCountBits = 18;
 constexpr i64 kPackedRows = i64{1} << (kCountBits - 1);  // |sum of g| <= 2^17 * 2^28 leaves the sign bit its place
 constexpr i64 kCountMask = (i64{1} << kCountBits) - 1;
 
+inline i64 packed_row(i64 g) { return g * (kCountMask + 1) + 1; }
 inline i64 packed_gradient(i64 word) { return word >> kCountBits; }
 inline i64 packed_count(i64 word) { return word & kCountMask; }
 

@@ -1,14 +1,18 @@
 // A team of worker threads that share out numbered tasks; the caller is worker 0.
 //
-// Workers spin briefly between runs (the transactions of one tree follow each other in microseconds), then sleep.
+// Workers spin between runs (the transactions of one tree follow each other in microseconds), then sleep; where spinning
+// would take time from others or from a quota they sleep at once. In a forked child, where threads are not, the caller
+// does all tasks itself.
 // Every worker sets the default rounding and denormal modes: some other library in the process may have changed them.
 #pragma once
 
+#include <pthread.h>
 #include <xmmintrin.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -28,33 +32,47 @@ private:
     unsigned saved_;
 };
 
+// Teams of at most so many threads may spin: the cores that this process has for itself, 0 under a CPU quota, where a
+// spinning thread uses up what the others need. A fact of the process; engine/cores.py finds it out.
+inline std::atomic<int> most_spinning_threads{1};
+
+// How many times this process's ancestors and it have forked, so that a team can tell that its threads are elsewhere.
+inline std::atomic<unsigned> fork_generation = [] {
+    pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+    return 0u;
+}();
+
 class Team {
 public:
     // Throws std::system_error if the system gives fewer threads than asked.
-    explicit Team(int n_threads) {
+    explicit Team(int n_threads)
+        : spins_(n_threads <= most_spinning_threads.load() ? kSpins : 0), state_(std::make_unique<State>()) {
         try {
-            for (int worker = 1; worker < n_threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
+            for (int worker = 1; worker < n_threads; ++worker) state_->threads.emplace_back([this, worker] { serve(worker); });
         } catch (...) {
             stop();
             throw;
         }
     }
 
-    ~Team() { stop(); }
+    ~Team() {
+        if (has_threads()) stop();
+        else static_cast<void>(state_.release());  // threads that are elsewhere can be neither joined nor given up
+    }
 
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
     static constexpr double kWorthMeeting = 20'000;
 
-    int size() const { return static_cast<int>(threads_.size()) + 1; }
+    int size() const { return static_cast<int>(state_->threads.size()) + 1; }
 
     // Calls task(i, worker) once for every i in [0 .. n_tasks), in any order, and returns when all are done.
     // Tasks must not throw. `nanoseconds` is a guess of all tasks together: little work is not worth a meeting.
     template <class Task>
     void run(long long n_tasks, Task&& task, double nanoseconds = kWorthMeeting) {
         FloatingPointMode mode;
-        if (threads_.empty() || n_tasks <= 1 || nanoseconds < kWorthMeeting) {
+        if (state_->threads.empty() || n_tasks <= 1 || nanoseconds < kWorthMeeting || !has_threads()) {
             for (long long i = 0; i < n_tasks; ++i) task(i, 0);
             return;
         }
@@ -68,13 +86,15 @@ public:
         work(0);
         gate_.fetch_and(~kOpen);
         for (int spin = 0; (gate_.load(std::memory_order_acquire) & kInside) != 0; ++spin) {
-            if (spin < kSpins) _mm_pause();
+            if (spin < spins_) _mm_pause();
             else std::this_thread::yield();
         }
     }
 
 private:
     static constexpr int kSpins = 2000;
+
+    bool has_threads() const { return generation_ == fork_generation.load(std::memory_order_relaxed); }
 
     // The gate: which run this is, whether workers may still enter it, and how many are inside. A worker that the
     // system does not schedule in time finds it closed and is waited for by nobody.
@@ -85,17 +105,17 @@ private:
     void open_gate() {
         gate_.store(((gate_.load() / kRun + 1) * kRun) | kOpen);
         if (sleepers_.load() == 0) return;
-        { std::lock_guard lock(mutex_); }
-        wake_.notify_all();
+        { std::lock_guard lock(state_->mutex); }
+        state_->wake.notify_all();
     }
 
     void stop() {
         {
-            std::lock_guard lock(mutex_);
+            std::lock_guard lock(state_->mutex);
             stopping_.store(true);
         }
-        wake_.notify_all();
-        for (auto& thread : threads_) thread.join();
+        state_->wake.notify_all();
+        for (auto& thread : state_->threads) thread.join();
     }
 
     void work(int worker) {
@@ -126,20 +146,26 @@ private:
 
     // Until a run opens that is not `last_run`; false when the team ends.
     bool await(std::uint64_t last_run) {
-        for (int spin = 0; spin < kSpins; ++spin) {
+        for (int spin = 0; spin < spins_; ++spin) {
             if (is_open_beyond(last_run)) return true;
             _mm_pause();
         }
-        std::unique_lock lock(mutex_);
+        std::unique_lock lock(state_->mutex);
         sleepers_.fetch_add(1);
-        wake_.wait(lock, [&] { return stopping_.load() || is_open_beyond(last_run); });
+        state_->wake.wait(lock, [&] { return stopping_.load() || is_open_beyond(last_run); });
         sleepers_.fetch_sub(1);
         return !stopping_.load();
     }
 
-    std::vector<std::thread> threads_;
-    std::mutex mutex_;
-    std::condition_variable wake_;
+    struct State {
+        std::mutex mutex;
+        std::condition_variable wake;
+        std::vector<std::thread> threads;
+    };
+
+    const int spins_;
+    const unsigned generation_ = fork_generation.load();
+    std::unique_ptr<State> state_;
     alignas(64) std::atomic<std::uint64_t> gate_{0};
     alignas(64) std::atomic<long long> next_{0};
     alignas(64) std::atomic<int> sleepers_{0};
