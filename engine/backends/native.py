@@ -1,4 +1,4 @@
-"""The C++ backend on the CPU, one native call a transaction or a tree's rounds. May import cores, errors, params, tree and _native."""
+"""The C++ backend on the CPU, one native call a tree's rounds. May import cores, errors, params, tree and _native."""
 
 from __future__ import annotations
 

@@ -4,20 +4,20 @@ import os
 
 import pytest
 
-from engine.cores import usable_cores, worker_threads
+from engine.cores import spinning_threads, usable_cores, worker_threads
 from engine.errors import ParamError
 
 ALLOWED = len(os.sched_getaffinity(0))
 
 
-def cores(tmp_path, files, membership="0::/a/b\n"):
+def cores(tmp_path, files, membership="0::/a/b\n", count=usable_cores):
     for name, text in files.items():
         path = tmp_path / "cgroup" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (tmp_path / "cgroup" / "a" / "b").mkdir(parents=True, exist_ok=True)
     (tmp_path / "membership").write_text(membership)
-    return usable_cores(tmp_path / "cgroup", tmp_path / "membership")
+    return count(tmp_path / "cgroup", tmp_path / "membership")
 
 
 def test_here():
@@ -73,3 +73,8 @@ def test_no_number_of_threads_is_one_a_core():
 def test_a_number_of_threads_that_is_none_is_refused(asked):
     with pytest.raises(ParamError, match=r"n_threads=.*4096"):
         worker_threads(asked)
+
+
+def test_threads_spin_only_where_no_quota_is_used_up(tmp_path):
+    assert cores(tmp_path, {"a/b/cpu.max": "max 100000\n"}, count=spinning_threads) == ALLOWED
+    assert cores(tmp_path, {"a/b/cpu.max": f"{(ALLOWED + 3) * 100_000} 100000\n"}, count=spinning_threads) == 0

@@ -15,6 +15,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+import engine
 from engine import _native
 from engine.backends.native import NativeBackend
 from engine.backends.reference import MISSING, ReferenceBackend, ReferencePlane
@@ -225,6 +226,137 @@ def test_fits_at_the_same_time_do_not_meet():
 def test_many_more_threads_than_cores(grower):
     data = binned(20_000, [50, 9, 3])
     assert_like_the_oracle(data, labels_of(data), n_threads=64, grower=grower)
+
+
+def test_a_child_forked_during_a_fit_can_go_on_with_it_or_close_it():
+    """Its copy of the fit has no worker threads: nobody may wait for them."""
+    out = run_script(
+        """
+        data = binned(20_000, [50, 9])
+        before = bytes_of(grow(NativeBackend(3), data.native, labels_of(data))[0])
+
+        def fork(then):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if then() else 3)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        def close_and_train():
+            backend.close()
+            return bytes_of(grow(NativeBackend(3), data.native, labels_of(data))[0]) == before
+
+        def go_on():
+            GROWERS["depthwise"](backend)
+            backend.end_tree()
+            backend.begin_tree(1)
+            GROWERS["depthwise"](backend)
+            backend.end_tree()
+            same = bytes_of(backend.end_fit()) == before
+            backend.close()
+            return same
+
+        backend = NativeBackend(3)
+        backend.begin_fit(data.native, labels_of(data), None, parse_params(GROWN), np.float32(0.25))
+        backend.begin_tree(0)
+        print(fork(close_and_train), fork(go_on), go_on())
+        """
+    )
+    assert out == "0 0 True\n"
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_threads_that_may_not_spin_give_the_same_bits(limit):
+    data = binned(30_000, [50, 9, 200])
+    expected = bytes_of(grow(NativeBackend(1), data.native, labels_of(data))[0])
+    backend = NativeBackend(3)
+    _native.limit_spinning(limit)
+    assert bytes_of(grow(backend, data.native, labels_of(data))[0]) == expected
+
+
+# ---- all rounds of a tree in one call --------------------------------------------------------------------------------
+
+CHOICES = {"depthwise": "every", "leafwise": "best", "levelwise": "common"}
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+def test_rounds_made_one_by_one_give_the_tree_that_one_call_grows(grower):
+    data = binned(5_000, [40, 9, 200])
+    label = labels_of(data)
+    params = parse_params({**GROWN, "grower": grower, "max_leaves": 13})
+    backend = NativeBackend(2)
+    backend.begin_fit(data.native, label, None, params, np.float32(0.25))
+    for index in range(params.n_estimators):
+        backend.begin_tree(index)
+        for _ in backend.rounds(CHOICES[grower]):
+            backend.build_histograms()
+            backend.find_splits(CHOICES[grower])
+            if backend.plan(CHOICES[grower]) == 0:
+                break
+            backend.partition()
+        backend.end_tree()
+    assert bytes_of(backend.end_fit()) == bytes_of(
+        grow(NativeBackend(2), data.native, label, grower=grower, max_leaves=13)[0]
+    )
+    backend.close()
+
+
+@pytest.mark.parametrize("grower", GROWERS)
+def test_a_tree_costs_three_native_calls(grower, monkeypatch):
+    calls = []
+    begun = NativeBackend._begun
+
+    def counted(backend):
+        calls.append(backend)
+        return begun(backend)
+
+    monkeypatch.setattr(NativeBackend, "_begun", counted)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    model = engine.train({"grower": grower, "n_estimators": 10, "max_leaves": 20}, engine.Dataset(X, X[:, 0] * X[:, 1]))
+    assert len(model.forest) == 10
+    assert len(calls) == 3 * 10 + 1  # begin_tree, grow, end_tree; end_fit
+
+
+def test_ctrl_c_ends_a_long_tree_between_two_rounds():
+    out = run_script(
+        """
+        import signal
+        data = binned(60_000, [250, 240, 230, 220])
+        label = np.random.default_rng(0).normal(size=60_000).astype(np.float32)
+        params = parse_params({"grower": "leafwise", "max_depth": 0, "max_leaves": 0, "min_child_weight": 0.0})
+
+        def nodes(interrupted):
+            backend = NativeBackend(2)
+            backend.begin_fit(data.native, label, None, params, np.float32(0.25))
+            backend.begin_tree(0)
+            try:
+                if interrupted:
+                    signal.signal(signal.SIGALRM, signal.default_int_handler)
+                    signal.setitimer(signal.ITIMER_REAL, 0.001)
+                backend.grow("best")
+            except KeyboardInterrupt:
+                print("KeyboardInterrupt")
+            backend.end_tree()
+            count = len(backend.end_fit()[0])
+            backend.close()
+            return count
+
+        print(1 < nodes(True) < nodes(False))
+        """
+    )
+    assert out == "KeyboardInterrupt\nTrue\n"
+
+
+def test_a_tree_is_grown_by_one_choice():
+    data = binned(50, [5])
+    backend = NativeBackend(1)
+    backend.begin_fit(data.native, labels_of(data), None, parse_params(GROWN), np.float32(0))
+    backend.begin_tree(0)
+    backend.build_histograms()
+    backend.find_splits("best")
+    with pytest.raises(RuntimeError, match="grown by one choice"):
+        backend.plan("common")
+    backend.close()
 
 
 # ---- failures --------------------------------------------------------------------------------------------------------
