@@ -13,19 +13,25 @@ from ladders.contenders.knobs import Knobs, translate
 from ladders.contenders.shape import tree_depth
 
 
-def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs, device: str = "cpu") -> engine.Dataset:
-    """Find the cuts and bin the rows now, not lazily in `train`."""
-    return engine.Dataset(X, y, max_bin=asked.max_bin).ingest(device)
+def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs, like: engine.Dataset | None = None) -> engine.Dataset:
+    """Find the cuts, or take those of `like`, and bin the rows now, not lazily in `train`."""
+    cuts = {"max_bin": asked.max_bin} if like is None else {"cuts_from": like}
+    return engine.Dataset(X, y, **cuts).ingest(translate("engine", asked)["device"])
 
 
-def train(data: engine.Dataset, asked: Knobs, device: str = "cpu") -> engine.Model:
-    """Fit on binned rows."""
-    return engine.train({**translate("engine", asked), "device": device}, data)
+def train(data: engine.Dataset, asked: Knobs, watched: engine.Dataset | None = None) -> engine.Model:
+    """Fit on binned rows, looking at `watched` after every tree."""
+    return engine.train(translate("engine", asked), data, eval_set=watched)
 
 
-def predict(model: engine.Model, X: np.ndarray, asked: Knobs) -> np.ndarray:
-    """Response from raw rows."""
+def predict(model: engine.Model, X: np.ndarray | engine.Dataset, asked: Knobs) -> np.ndarray:
+    """Response from raw rows or a data set."""
     return model.predict(X, n_threads=asked.n_threads)
+
+
+def to_predict(X: np.ndarray, asked: Knobs, data: engine.Dataset) -> engine.Dataset:
+    """Rows to predict, binned with the cuts of the training data."""
+    return engine.Dataset(X, cuts_from=data).ingest("cpu")
 
 
 def read_back(model: engine.Model, data: engine.Dataset) -> dict[str, Any]:
@@ -45,11 +51,13 @@ def read_back(model: engine.Model, data: engine.Dataset) -> dict[str, Any]:
         "min_samples_leaf": trained.min_samples_leaf,
         "reg_lambda": trained.reg_lambda,
         "n_threads": trained.n_threads,
+        "patience": trained.early_stopping_rounds,
     }
 
 
 def evidence(model: engine.Model) -> dict[str, Any]:
-    """What regressions are told by, in the fields of `results.schema.Row`: seconds by phase, digest of the model, counts.
+    """What regressions are told by, in the fields of `results.schema.Row`: phases in seconds, model digest, counts.
+
 
     Nothing crosses a bus on a CPU, so there nothing is counted.
     """
@@ -57,6 +65,8 @@ def evidence(model: engine.Model) -> dict[str, Any]:
     on_cpu = model.profile["device"] == "cpu"
     return {
         "phases": {name: phase["seconds"] for name, phase in phases.items()},
+        "rounds": max([len(model.forest), *map(len, model.history.values())]),
+        "best_round": len(model.forest),
         "model_digest": hashlib.sha256(model.to_bytes()).hexdigest(),
         **({} if on_cpu else {count: sum(phase[count] for phase in phases.values()) for count in COUNTED}),
     }
