@@ -79,10 +79,13 @@ def to_terminal(found: Standings, console: Console) -> None:
 
 
 def to_values(found: Standings) -> dict[str, Any]:
-    """The standings as plain JSON values, field by field as in `results.standings`."""
+    """The standings as plain JSON values, field by field as in `results.standings`, without the rows themselves."""
     values = asdict(found)
     for table in values["tables"]:
         table["measured"] = table["measured"].isoformat()
+        for pair in table["pairs"]:
+            for entry in pair["entries"]:
+                del entry["rows"]
     return {"tally": dict(found.tally()), **values}
 
 

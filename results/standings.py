@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
@@ -79,7 +79,8 @@ class Comparison:
 class Entry:
     """One contender's figures in one pair; `n` repeats. The comparisons are None in the engine's own line.
 
-    `train_by_block` has the training seconds of each interleaved block: the median where one was measured again.
+    `train_by_block` has the training seconds of each interleaved block: the median where one was measured again. `rows`
+    are those behind the figures, in order of time.
     """
 
     contender: str
@@ -94,9 +95,11 @@ class Entry:
     metric: str
     value: float
     rss_bytes: float | None
+    device_bytes: float | None
     n_rows: int | None
     n_features: int | None
     knobs_asked: dict[str, Any]
+    rows: tuple[Row, ...] = field(compare=False, repr=False)
     train_comparison: Comparison | None = None
     fit_comparison: Comparison | None = None
 
@@ -281,7 +284,6 @@ def _of_one_make(rows: list[Row], left_out: Counter[str]) -> list[Row]:
 
 
 def _entry(rows: list[Row]) -> Entry:
-    memory = [row.rss_bytes for row in rows if row.rss_bytes is not None]
     predict = [row.predict_s for row in rows if row.predict_s is not None]
     blocks: dict[int, list[float]] = defaultdict(list)
     for row in rows:
@@ -299,11 +301,19 @@ def _entry(rows: list[Row]) -> Entry:
         train_by_block={block: float(np.median(found)) for block, found in sorted(blocks.items())},
         metric=newest.metric,
         value=float(np.median([row.value for row in rows])),
-        rss_bytes=float(np.median(memory)) if memory else None,
+        rss_bytes=_median(row.rss_bytes for row in rows),
+        device_bytes=_median(row.device_bytes for row in rows),
         n_rows=newest.n_rows,
         n_features=newest.n_features,
         knobs_asked=newest.knobs_asked,
+        rows=tuple(rows),
     )
+
+
+def _median(values: Iterable[int | None]) -> float | None:
+    """Of those that were measured; None if none was."""
+    found = [value for value in values if value is not None]
+    return float(np.median(found)) if found else None
 
 
 def _against_engine(entries: list[Entry]) -> tuple[Entry, ...]:
