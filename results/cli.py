@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from results import publish, render, render_growth, render_pairs, render_regressions
+from results.asv_cli import export_asv, import_asv
 from results.percent import parse_percent
 from results.regressions import find_steps
 from results.schema import Row, json_schema
@@ -32,6 +33,8 @@ LISTED_PRIORITY = (0, 6, 3, 5, 9, 10, 8, 7, 1, 2, 4)
 """Headings of the list in the order in which a narrow terminal gives them room."""
 
 results_app = typer.Typer(help="The measured rows: list, show, pairs, growth, check, publish.", no_args_is_help=True)
+results_app.command("export-asv")(export_asv)
+results_app.command("import-asv")(import_asv)
 
 Ladder = Annotated[str | None, typer.Option("--ladder", help="Only this ladder, for example flights.")]
 Release = Annotated[str | None, typer.Option("--release", help="Only rows of this release, for example 0.1.0.")]

@@ -1,0 +1,1 @@
+"""The airspeed-velocity suite: thin, it calls ladders, probes and engine. See docs/benchmarks.md."""
