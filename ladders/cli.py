@@ -19,6 +19,7 @@ from rich.table import Table
 
 from engine.cli import app as engine_app
 from engine.kernels.cli import kernels
+from ladders.asv_machine import asv_machine
 from ladders.contenders import CONTENDERS
 from ladders.data.cache import cache_folder
 from ladders.plan import Plan, make_plan
@@ -79,6 +80,7 @@ app.add_typer(results_app, name="results")
 app.command()(standings)
 app.command(epilog="Example: dyno probe --quick --for gpu && dyno ladder run msd-shaped")(probe)
 app.command()(passport)
+app.command("asv-machine")(asv_machine)
 app.command(epilog="Example: dyno kernels --arch sm_90")(kernels)
 
 
