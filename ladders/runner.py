@@ -129,11 +129,12 @@ def measure(step: Step, plan: Plan, store: Store, build: Path | None = None) -> 
         result: dict[str, Any] = {"status": "unsupported", "message": step.unsupported}
     else:
         job = Job(
-            module=CONTENDERS[step.fit.contender].module_for(target),
+            module=CONTENDERS[step.fit.contender].module,
             knobs=step.fit.asked,
             folder=str(step.stored.folder),
             data_hash=step.stored.digest,
             parent=os.getpid(),
+            **step.fit.rung.model_dump(include={"timing_mode", "held_out", "watch", "predictions"}),
         )
         result = launch(job, plan.scenario.timeout_s, build)
     after = observe(target, threads, thresholds)
@@ -149,8 +150,6 @@ def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> S
     unsupported = None if stored else str(data)
     if installed is None:
         unsupported = f"{library} is not installed; {contender.install}"
-    elif contender.module_for(plan.scenario.target) is None:
-        unsupported = f"{fit.contender} is not measured on a {plan.scenario.target.upper()} yet"
     fields = {
         "commit": provenance.commit,
         "dirty": provenance.dirty,
@@ -170,7 +169,7 @@ def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> S
         "block": fit.block,
         "order": fit.order,
         "seed": fit.seed,
-        "timing_mode": "in_memory",
+        "timing_mode": fit.rung.timing_mode,
         "knobs_asked": fit.asked.model_dump(),
         "data_hash": stored.digest if stored else None,
         **(dict(zip(("n_rows", "n_features"), stored.train_shape(), strict=True)) if stored else {}),

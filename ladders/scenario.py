@@ -53,6 +53,7 @@ class Common(Strict):
     min_samples_leaf: Annotated[int, Field(ge=1)] = 1
     reg_lambda: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     random_state: Annotated[int, Field(ge=0, lt=2**31)] = 42
+    patience: Annotated[int, Field(ge=0)] = 0
 
 
 class Rung(Strict):
@@ -70,6 +71,14 @@ class Rung(Strict):
         Those given replace the scenario's, one by one.
     limits : dict of growth to Limits
         Each replaces the scenario's for that growth.
+    timing_mode : {"in_memory", "pipeline"}
+        Whether `fit_s` begins with arrays or with a CSV file that must be read.
+    held_out : float in [0, 0.5]
+        Share of the training rows, their last ones, that is not trained on.
+    watch : bool
+        Whether the held-out rows are looked at after every tree.
+    predictions : bool
+        Whether prediction is timed at several numbers of rows, from raw rows and from a data set.
     """
 
     name: Name
@@ -80,6 +89,10 @@ class Rung(Strict):
     threads: Threads | None = None
     knobs: Common = Common()
     limits: dict[Growth, Limits] = {}
+    timing_mode: Literal["in_memory", "pipeline"] = "in_memory"
+    held_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    watch: bool = False
+    predictions: bool = False
 
     @model_validator(mode="after")
     def _source_knows(self) -> Self:
@@ -137,6 +150,11 @@ class Scenario(Strict):
         needed = {CONTENDERS[name].growth for name in self.contenders}
         for growth in sorted(needed - set(self.limits)):
             raise ValueError(f"limits.{growth} is missing: a contender of that growth takes part")
+        for rung in self.rungs:
+            if rung.watch and not rung.held_out:
+                raise ValueError(f"rung '{rung.name}' watches rows, and none are held_out: give their share")
+            if self._common(rung)["patience"] and not rung.watch:
+                raise ValueError(f"rung '{rung.name}' has patience, and nothing to watch: set watch and held_out")
         for threads in (self.threads, *(rung.threads for rung in self.rungs)):
             if threads and len(set(threads)) < len(threads):
                 raise ValueError(f"threads {threads} names a number twice")
@@ -163,14 +181,17 @@ class Scenario(Strict):
     def asked(self, contender: str, rung: Rung, threads: int) -> Knobs:
         """The knobs one contender is asked for, in our names."""
         growth = CONTENDERS[contender].growth
-        common = {**self.knobs.model_dump(), **rung.knobs.model_dump(exclude_unset=True)}
         return Knobs(
             objective=rung.objective,
             growth=growth,
             n_threads=threads,
-            **common,
+            device=self.target,
+            **self._common(rung),
             **rung.limits.get(growth, self.limits[growth]).model_dump(),
         )
+
+    def _common(self, rung: Rung) -> dict[str, Any]:
+        return {**self.knobs.model_dump(), **rung.knobs.model_dump(exclude_unset=True)}
 
 
 def check_contenders(names: list[str]) -> None:

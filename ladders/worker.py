@@ -12,18 +12,23 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from ladders.contenders.knobs import Knobs, not_honoured
+from ladders.contenders.knobs import Knobs, misplaced, not_honoured
 from ladders.data.cache import Stored
+from ladders.data.csv_file import read_csv
 from ladders.data.task import Task
+from ladders.device_memory import PeakDeviceMemory
 from ladders.memory import PeakMemory
 
 RESULT = "RESULT "
@@ -31,6 +36,9 @@ RESULT = "RESULT "
 
 WARM_UP_ROWS = 2048
 WARM_UP_TREES = 5
+
+LEAST_CALLS, LEAST_S = 5, 0.1
+"""How long one kind of prediction is timed: a call of one row takes microseconds, one of all of them seconds."""
 
 LONGEST_MESSAGE = 2000
 """Characters; some libraries put whole matrices into their errors."""
@@ -50,6 +58,8 @@ class Job(BaseModel):
         The task on disk.
     parent : int
         Process id that must still be alive.
+    timing_mode, held_out, watch, predictions
+        As the rung says: see `ladders.scenario.Rung`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,6 +69,10 @@ class Job(BaseModel):
     folder: str
     data_hash: str
     parent: int
+    timing_mode: Literal["in_memory", "pipeline"] = "in_memory"
+    held_out: float = 0.0
+    watch: bool = False
+    predictions: bool = False
 
 
 def main() -> None:
@@ -79,38 +93,55 @@ def main() -> None:
 def measure(job: Job) -> dict[str, Any]:
     """One warm-up that is not timed, then one fit that is; fields named as in `results.schema.Row`."""
     contender = import_module(job.module)
-    task = Stored(Path(job.folder), job.data_hash).load()
-    _warm_up(contender, task, job.knobs)
+    asked = job.knobs
+    if asked.device == "gpu" and (reason := _why_no_gpu(contender)):
+        return {"status": "unsupported", "message": reason}
+    stored = Stored(Path(job.folder), job.data_hash)
+    task = stored.load()
+    read = partial(read_csv, stored.csv(), asked.n_threads) if job.timing_mode == "pipeline" else None
+    _warm_up(contender, task, asked)
 
-    memory = PeakMemory()
-    with memory:
-        start = perf_counter()
-        data = contender.ingest(task.X_train, task.y_train, job.knobs)
-        ingested = perf_counter()
-        train_start = perf_counter()
-        model = contender.train(data, job.knobs)
-        end = perf_counter()
+    model, data, figures = _fit(contender, task, job, read)
     predict_start = perf_counter()
-    response = contender.predict(model, task.X_test, job.knobs)
+    response = contender.predict(model, task.X_test, asked)
     predict_s = perf_counter() - predict_start
 
     found = contender.read_back(model, data)
-    name, value = quality(job.knobs.objective, task.y_test, response)
-    broken = not_honoured(job.knobs, found)
+    if reason := misplaced(asked, found):
+        return {"status": "error", "message": reason, "knobs_found": found, "device": found["device"]}
+    name, value = quality(asked.objective, task.y_test, response)
+    broken = not_honoured(asked, found)
     return {
         "status": "rejected" if broken else "ok",
         "message": broken,
-        "ingest_s": ingested - start,
-        "train_s": end - train_start,
-        "fit_s": end - start,
+        **figures,
         "predict_s": predict_s,
-        "rss_bytes": memory.over_resident_bytes,
         "metric": name,
         "value": value,
         "knobs_found": found,
+        **({"predictions": time_predictions(contender, model, data, task, asked)} if job.predictions else {}),
         **(contender.evidence(model) if hasattr(contender, "evidence") else {}),
         "device": found["device"],
     }
+
+
+def time_predictions(contender: ModuleType, model: Any, data: Any, task: Task, asked: Knobs) -> dict[str, float]:
+    """Median seconds of a call at 1, 1,000 and all test rows, from raw rows and, where the library can, a data set.
+
+    Returns
+    -------
+    dict
+        ``raw_1000`` and the like; making the data set is not counted.
+    """
+    seconds = {}
+    for n_rows in sorted({min(n, len(task.X_test)) for n in (1, 1000, len(task.X_test))}):
+        X = np.ascontiguousarray(task.X_test[:n_rows])
+        rows = {"raw": X}
+        if hasattr(contender, "to_predict"):
+            rows["dataset"] = contender.to_predict(X, asked, data)
+        for kind, given in rows.items():
+            seconds[f"{kind}_{n_rows}"] = _median_seconds(partial(contender.predict, model, given, asked))
+    return seconds
 
 
 def quality(objective: str, label: np.ndarray, response: np.ndarray) -> tuple[str, float]:
@@ -171,9 +202,64 @@ def hold_to(threads: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
+def _fit(
+    contender: ModuleType, task: Task, job: Job, read: Callable[[], tuple[np.ndarray, np.ndarray]] | None
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The timed fit: model, training data and figures."""
+    X, y, asked = task.X_train, task.y_train, job.knobs
+    memory, device_memory = PeakMemory(), PeakDeviceMemory(asked.device)
+    with memory, device_memory:
+        start = perf_counter()
+        if read is not None:
+            X, y = read()
+        read_end = perf_counter()
+        kept = _kept(len(y), job.held_out)
+        data = contender.ingest(X[:kept], y[:kept], asked)
+        watched = [contender.ingest(X[kept:], y[kept:], asked, data)] if job.watch else []
+        ingested = perf_counter()
+        train_start = perf_counter()
+        model = contender.train(data, asked, *watched)
+        end = perf_counter()
+    if read is not None and not (np.array_equal(X, task.X_train, equal_nan=True) and np.array_equal(y, task.y_train)):
+        raise ValueError(f"{job.folder}/train.csv holds other rows than the arrays beside it: remove it and run again")
+    figures = {
+        "ingest_s": ingested - read_end,
+        "train_s": end - train_start,
+        "fit_s": end - start,
+        "rss_bytes": memory.over_resident_bytes,
+        "device_bytes": device_memory.peak_bytes,
+    }
+    return model, data, figures | ({} if read is None else {"read_s": read_end - start})
+
+
+def _kept(n_rows: int, held_out: float) -> int:
+    """Rows that are trained on: all but the last share."""
+    if not held_out:
+        return n_rows
+    kept = n_rows - max(1, round(n_rows * held_out))
+    if kept < 1:
+        raise ValueError(f"{n_rows} training rows are too few to hold out {held_out:g} of them: raise --scale")
+    return kept
+
+
+def _median_seconds(call: Callable[[], Any]) -> float:
+    """Of at least `LEAST_CALLS` calls and `LEAST_S` seconds, after one that is not counted."""
+    call()
+    taken: list[float] = []
+    while len(taken) < LEAST_CALLS or sum(taken) < LEAST_S:
+        start = perf_counter()
+        call()
+        taken.append(perf_counter() - start)
+    return median(taken)
+
+
+def _why_no_gpu(contender: ModuleType) -> str | None:
+    return contender.why_no_gpu() if hasattr(contender, "why_no_gpu") else None
+
+
 def _warm_up(contender: ModuleType, task: Task, knobs: Knobs) -> None:
     """A micro-fit that starts the thread pool, loads every code path once and settles the allocator."""
-    few = knobs.model_copy(update={"n_estimators": WARM_UP_TREES})
+    few = knobs.model_copy(update={"n_estimators": WARM_UP_TREES, "patience": 0})
     # Spread over all rows: the first ones alone may hold a single class.
     step = max(1, len(task.y_train) // WARM_UP_ROWS)
     X, y = np.ascontiguousarray(task.X_train[::step][:WARM_UP_ROWS]), task.y_train[::step][:WARM_UP_ROWS].copy()

@@ -82,6 +82,12 @@ class Row(BaseModel):
         In our own names, equal between the contenders of a pair; and as read back from the trained model.
     ingest_s, train_s, fit_s, predict_s : float or None
         `fit_s` is the outer wall around ingest and train, never their sum.
+    read_s : float or None
+        Of the CSV file, inside `fit_s`; ``pipeline`` only.
+    rounds, best_round : int or None
+        Trees that were trained, and those that predict: fewer where the fit watched for the best round.
+    predictions : dict or None
+        Median seconds of a call by what was predicted: ``raw_1000``, ``dataset_50000``, from raw rows or a data set.
     metric, value : str or None, float or None
         On the test part.
     rss_bytes, device_bytes : int or None
@@ -132,6 +138,10 @@ class Row(BaseModel):
     train_s: Seconds | None = None
     fit_s: Seconds | None = None
     predict_s: Seconds | None = None
+    read_s: Seconds | None = None
+    rounds: Count | None = None
+    best_round: Count | None = None
+    predictions: Annotated[dict[Name, Seconds], Field(max_length=100)] | None = None
     metric: Name | None = None
     value: Finite | None = None
     rss_bytes: Count | None = None

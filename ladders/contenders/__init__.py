@@ -12,7 +12,7 @@ class Contender:
     Attributes
     ----------
     module : str
-        Where `ingest`, `train`, `predict`, `read_back` and, where the library counts them, `bus_counts` live; imported
+        Where `ingest`, `train`, `predict`, `read_back` and, where the library shows more, `evidence` live; imported
         by the worker only.
     growth : {"depthwise", "leafwise", "levelwise"}
         The pair group it is compared in.
@@ -24,8 +24,6 @@ class Contender:
         Distributions that may provide the package; the first is what `install` brings.
     install : str
         Shell command that installs it.
-    gpu_module : str or None
-        The same for a GPU; None where it cannot be measured on one.
     """
 
     module: str
@@ -34,16 +32,10 @@ class Contender:
     package: str
     distributions: tuple[str, ...]
     install: str
-    gpu_module: str | None = None
-
-    def module_for(self, target: str) -> str | None:
-        """The module for a scenario's target; None if there is none."""
-        return self.gpu_module if target == "gpu" else self.module
 
 
 def _engine(growth: str) -> Contender:
-    module = "ladders.contenders.engine"
-    return Contender(module, growth, growth, "engine", ("gbt-dyno",), "make setup", f"{module}_cuda")
+    return Contender("ladders.contenders.engine", growth, growth, "engine", ("gbt-dyno",), "make setup")
 
 
 def _xgboost(growth: str, grower: str) -> Contender:
@@ -52,7 +44,7 @@ def _xgboost(growth: str, grower: str) -> Contender:
         growth,
         grower,
         "xgboost",
-        ("xgboost-cpu", "xgboost"),
+        ("xgboost-cpu", "xgboost", "xgboost-cu12"),
         "python -m pip install 'gbt-dyno[peers]'",
     )
 

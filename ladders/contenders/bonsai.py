@@ -15,20 +15,29 @@ from ladders.contenders.knobs import Knobs, translate
 _OBJECTIVES = {"mse": "squared_error", "logloss": "logistic", "poisson": "poisson"}
 
 
-def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs) -> bonsai.Dataset:
-    """Bin the rows."""
-    return bonsai.Dataset(X, y, max_bin=translate("bonsai", asked)["max_bin"], n_threads=asked.n_threads)
+def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs, like: Any = None) -> bonsai.Dataset:
+    """Bin the rows, with the cuts of `like` if given."""
+    parameters = translate("bonsai", asked)
+    placed = {"device": parameters["device"], "n_threads": asked.n_threads}
+    return bonsai.Dataset(X, y, max_bin=parameters["max_bin"], reference=like, **placed)
 
 
-def train(data: bonsai.Dataset, asked: Knobs) -> Any:
-    """Fit on binned rows; `max_bin` is fixed by the data set and refused here."""
-    parameters = {name: value for name, value in translate("bonsai", asked).items() if name != "max_bin"}
-    return bonsai.train(parameters, data)
+def train(data: bonsai.Dataset, asked: Knobs, watched: Any = None) -> Any:
+    """Fit on binned rows; bins and device are fixed by the data set and refused here."""
+    parameters = {
+        name: value for name, value in translate("bonsai", asked).items() if name not in ("max_bin", "device")
+    }
+    return bonsai.train(parameters, data, eval_set=watched)
 
 
-def predict(model: Any, X: np.ndarray, asked: Knobs) -> np.ndarray:
-    """Response from raw rows."""
+def predict(model: Any, X: np.ndarray | bonsai.Dataset, asked: Knobs) -> np.ndarray:
+    """Response from raw rows or a data set."""
     return model.predict(X)
+
+
+def to_predict(X: np.ndarray, asked: Knobs, data: bonsai.Dataset) -> bonsai.Dataset:
+    """Rows to predict, binned with the cuts of the training data; labels are needed and not looked at."""
+    return ingest(X, np.zeros(len(X), np.float32), asked, data)
 
 
 def read_back(model: Any, data: bonsai.Dataset) -> dict[str, Any]:
@@ -38,11 +47,14 @@ def read_back(model: Any, data: bonsai.Dataset) -> dict[str, Any]:
     """
     trained = tomllib.loads(model.config_toml)
     trees = model.dump().split("tree ")[1:]
-    growth = trained["dispatch"]["grower_name"]
+    grower = trained["dispatch"]["grower_name"]
+    growth = grower.removeprefix("cuda_")
     shape = _levelwise_shape if growth == "levelwise" else _shape
     shapes = [shape(tree) for tree in trees]
     return {
-        "device": data.device,
+        "device": data.device
+        if (data.device == "cuda") == grower.startswith("cuda_")
+        else f"{data.device} by {grower}",
         "objective": _OBJECTIVES.get(trained["dispatch"]["objective_name"], trained["dispatch"]["objective_name"]),
         "growth": growth,
         "n_estimators": model.n_iters,
@@ -54,7 +66,13 @@ def read_back(model: Any, data: bonsai.Dataset) -> dict[str, Any]:
         "min_samples_leaf": trained["tree"]["min_data_in_leaf"],
         "reg_lambda": trained["tree"]["lambda_l2"],
         "n_threads": trained["parallel"]["n_threads"],
+        "patience": trained["booster"]["early_stopping_rounds"],
     }
+
+
+def evidence(model: Any) -> dict[str, Any]:
+    """In the fields of `results.schema.Row`: rounds trained, and those that predict."""
+    return {"rounds": max(model.n_iters, len(model.eval_history)), "best_round": model.n_iters}
 
 
 def _bins_used(dump: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import catboost
@@ -14,7 +16,7 @@ _GROWTHS = {"SymmetricTree": "levelwise"}
 _PREDICTIONS = {"squared_error": "RawFormulaVal", "logistic": "Probability", "poisson": "Exponent"}
 
 
-def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs) -> catboost.Pool:
+def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs, like: Any = None) -> catboost.Pool:
     """Quantise the rows now: left to `fit`, binning would be booked as training.
 
     float32 in C order, as its documentation advises for numbers only; a copy in Fortran order first was tried on
@@ -23,19 +25,32 @@ def ingest(X: np.ndarray, y: np.ndarray, asked: Knobs) -> catboost.Pool:
     parameters = translate("catboost", asked)
     pool = catboost.Pool(X, y, thread_count=asked.n_threads)
     # quantize() has no option for threads and takes every core it sees: the worker limits what it sees.
-    pool.quantize(border_count=parameters["border_count"])
+    if like is None:
+        pool.quantize(border_count=parameters["border_count"], task_type=parameters["task_type"])
+        return pool
+    with tempfile.TemporaryDirectory() as folder:  # borders go from pool to pool by file only
+        borders = str(Path(folder) / "borders")
+        like.save_quantization_borders(borders)
+        pool.quantize(input_borders=borders, task_type=parameters["task_type"])
     return pool
 
 
-def train(data: catboost.Pool, asked: Knobs) -> catboost.CatBoost:
-    """Fit on quantised rows."""
-    return catboost.CatBoost(translate("catboost", asked)).fit(data)
+def train(data: catboost.Pool, asked: Knobs, watched: Any = None) -> catboost.CatBoost:
+    """Fit on quantised rows, looking at `watched` after every tree."""
+    return catboost.CatBoost(translate("catboost", asked)).fit(
+        data, eval_set=watched, use_best_model=bool(asked.patience)
+    )
 
 
-def predict(model: catboost.CatBoost, X: np.ndarray, asked: Knobs) -> np.ndarray:
-    """Response from raw rows."""
+def predict(model: catboost.CatBoost, X: np.ndarray | catboost.Pool, asked: Knobs) -> np.ndarray:
+    """Response from raw rows or a pool."""
     found = model.predict(X, prediction_type=_PREDICTIONS[asked.objective], thread_count=asked.n_threads)
     return found[:, 1] if asked.objective == "logistic" else found
+
+
+def to_predict(X: np.ndarray, asked: Knobs, data: catboost.Pool) -> catboost.Pool:
+    """Rows to predict as a pool."""
+    return catboost.Pool(X, thread_count=asked.n_threads)
 
 
 def read_back(model: catboost.CatBoost, data: catboost.Pool) -> dict[str, Any]:
@@ -43,7 +58,7 @@ def read_back(model: catboost.CatBoost, data: catboost.Pool) -> dict[str, Any]:
     trained = model.get_all_params()
     leaves = int(model.get_tree_leaf_counts().max())
     return {
-        "device": trained["task_type"].lower(),
+        "device": {"CPU": "cpu", "GPU": "cuda"}[trained["task_type"]],
         "objective": _OBJECTIVES.get(trained["loss_function"], trained["loss_function"]),
         "growth": _GROWTHS.get(trained["grow_policy"], trained["grow_policy"]),
         "n_estimators": model.tree_count_,
@@ -55,4 +70,11 @@ def read_back(model: catboost.CatBoost, data: catboost.Pool) -> dict[str, Any]:
         "min_samples_leaf": None,
         "reg_lambda": float(trained["l2_leaf_reg"]),
         "n_threads": None,
+        "patience": int(trained["od_wait"]) if trained.get("od_type") == "Iter" else 0,
     }
+
+
+def evidence(model: catboost.CatBoost) -> dict[str, Any]:
+    """In the fields of `results.schema.Row`: rounds trained, and those that predict."""
+    curves = [curve for metrics in model.evals_result_.values() for curve in metrics.values()]
+    return {"rounds": max([model.tree_count_, *map(len, curves)]), "best_round": model.tree_count_}

@@ -58,7 +58,6 @@ def read_back(model: engine.Model, data: engine.Dataset) -> dict[str, Any]:
 def evidence(model: engine.Model) -> dict[str, Any]:
     """What regressions are told by, in the fields of `results.schema.Row`: phases in seconds, model digest, counts.
 
-
     Nothing crosses a bus on a CPU, so there nothing is counted.
     """
     phases = model.profile["phases"]

@@ -15,7 +15,10 @@ Objective = Literal["squared_error", "logistic", "poisson"]
 
 
 class Knobs(BaseModel):
-    """What one fit is asked for, in our own names (see `engine.Params`); 0 is no limit for depth and leaves."""
+    """What one fit is asked for, in our own names (see `engine.Params`); 0 is no limit for depth and leaves.
+
+    `patience` is `early_stopping_rounds`: 0 never stops. `device` is where, in a scenario's words.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -31,6 +34,8 @@ class Knobs(BaseModel):
     reg_lambda: float
     random_state: int
     n_threads: int
+    patience: int = 0
+    device: Literal["cpu", "gpu"] = "cpu"
 
 
 Rule = tuple[str, Callable[[Any, Knobs], Any]] | None
@@ -48,6 +53,16 @@ def _one_of(**values: str) -> Callable[[Any, Knobs], Any]:
 def _leaves_or_full_depth(value: int, knobs: Knobs) -> int:
     """These two take a leaf budget always: no limit is as many as the depth allows."""
     return value or 2**knobs.max_depth
+
+
+def _or_none(value: int, knobs: Knobs) -> int | None:
+    """These two say None, not 0, for a fit that never stops early."""
+    return value or None
+
+
+def _bonsai_grower(value: str, knobs: Knobs) -> str:
+    """bonsai's growers on a GPU are others than those on a CPU."""
+    return f"cuda_{value}" if knobs.device == "gpu" else value
 
 
 def _depth_or_leaf_bound(value: int, knobs: Knobs) -> int:
@@ -71,7 +86,7 @@ TABLE: dict[str, dict[str, Rule]] = {
         "xgboost": ("grow_policy", _one_of(depthwise="depthwise", leafwise="lossguide")),
         "lightgbm": None,  # grows best leaf first, always
         "catboost": ("grow_policy", _one_of(levelwise="SymmetricTree")),
-        "bonsai": ("dispatch.grower_name", _same),
+        "bonsai": ("dispatch.grower_name", _bonsai_grower),
     },
     "n_estimators": {
         "engine": ("n_estimators", _same),
@@ -143,20 +158,32 @@ TABLE: dict[str, dict[str, Rule]] = {
         "catboost": ("thread_count", _same),
         "bonsai": ("parallel.n_threads", _same),
     },
+    "patience": {
+        "engine": ("early_stopping_rounds", _same),
+        "xgboost": ("early_stopping_rounds", _or_none),
+        "lightgbm": ("early_stopping_round", _same),
+        "catboost": ("early_stopping_rounds", _or_none),
+        "bonsai": ("booster.early_stopping_rounds", _same),
+    },
+    "device": {
+        "engine": ("device", _one_of(cpu="cpu", gpu="cuda")),
+        "xgboost": ("device", _one_of(cpu="cpu", gpu="cuda")),
+        "lightgbm": ("device_type", _one_of(cpu="cpu", gpu="cuda")),  # its "gpu" is OpenCL
+        "catboost": ("task_type", _one_of(cpu="CPU", gpu="GPU")),
+        "bonsai": ("device", _one_of(cpu="cpu", gpu="cuda")),  # of its data set
+    },
 }
 
 FOOTING: dict[str, dict[str, Any]] = {
-    "engine": {"device": "cpu"},
-    "xgboost": {"tree_method": "hist", "device": "cpu", "verbosity": 0},
+    "engine": {},
+    "xgboost": {"tree_method": "hist", "verbosity": 0},
     "lightgbm": {
-        "device_type": "cpu",
         "verbosity": -1,
         "min_data_in_bin": 1,  # its default of 3 makes fewer bins than the others get
         "feature_pre_filter": False,  # would drop columns by min_data_in_leaf before training
         # enable_bundle and the choice of row- or column-wise histograms stay its own: they are its speed.
     },
     "catboost": {
-        "task_type": "CPU",
         "logging_level": "Silent",
         "allow_writing_files": False,
         "boosting_type": "Plain",  # ordered boosting is another algorithm
@@ -191,17 +218,32 @@ def translate(library: str, knobs: Knobs) -> dict[str, Any]:
 def not_honoured(asked: Knobs, found: Mapping[str, JsonValue]) -> str | None:
     """What a trained model did not honour, in words; None if nothing.
 
-    A budget may be left unused: shallower, fewer leaves or fewer bins than asked is fine, more is not. A knob that the
-    model does not show is None in `found` and cannot be judged.
+    A budget may be left unused: shallower, fewer leaves or fewer bins than asked is fine, more is not; so are fewer
+    trees where a fit may stop early. A knob that the model does not show is None in `found` and cannot be judged. The
+    device is judged by `misplaced`.
     """
-    exact = ("objective", "growth", "n_estimators", "reg_lambda", "min_child_weight", "min_samples_leaf", "n_threads")
+    exact = ("objective", "growth", "reg_lambda", "min_child_weight", "min_samples_leaf", "n_threads", "patience")
     broken = [name for name in exact if found.get(name) not in (None, getattr(asked, name))]
     rate = found.get("learning_rate")
     if rate is not None and abs(rate - asked.learning_rate) > 1e-6 * asked.learning_rate:  # libraries keep a float32
         broken.append("learning_rate")
-    for name in ("max_depth", "max_leaves", "max_bin"):
+    if not asked.patience and found.get("n_estimators") not in (None, asked.n_estimators):
+        broken.append("n_estimators")
+    for name in ("n_estimators", "max_depth", "max_leaves", "max_bin"):
         limit, value = getattr(asked, name), found.get(name)
-        if limit and value is not None and value > limit:
+        if limit and value is not None and value > limit and name not in broken:
             broken.append(name)
     told = (f"{name} asked {getattr(asked, name)}, found {found[name]}" for name in broken)
     return "knobs not honoured: " + ", ".join(told) if broken else None
+
+
+def misplaced(asked: Knobs, found: Mapping[str, JsonValue]) -> str | None:
+    """Why a fit on another device than asked is no figure at all; None if it was made where it should.
+
+    XGBoost without a usable GPU trains on the CPU and says so in a warning only: an earlier harness published 90.6 s
+    for what a GPU does in 6.9 s (research/harness.md §1).
+    """
+    wanted = {"cpu": "cpu", "gpu": "cuda"}[asked.device]
+    if found.get("device") == wanted:
+        return None
+    return f"asked to train on {wanted}, and the model was trained on {found.get('device')}: this is no figure of a fit"

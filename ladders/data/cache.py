@@ -12,6 +12,8 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import numpy as np
 from filelock import FileLock
 from platformdirs import user_cache_path
 
+from ladders.data.csv_file import write_csv
 from ladders.data.sources import SOURCES, check_options
 from ladders.data.task import ARRAYS, Task
 
@@ -31,8 +34,8 @@ class Stored:
     folder: Path
     digest: str
 
-    def load(self) -> Task:
-        """Read the arrays into memory; not mapped, because page faults would be charged to whoever trains first.
+    def load(self, mapped: bool = False) -> Task:
+        """Read the arrays into memory; mapped, page faults would be charged to whoever trains first.
 
         Raises
         ------
@@ -42,8 +45,24 @@ class Stored:
         described = json.loads((self.folder / "task.json").read_text())
         if described["digest"] != self.digest:
             raise ValueError(f"{self.folder} now holds {described['digest'][:12]}, not {self.digest[:12]}: run again")
-        arrays = {name: np.load(self.folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS}
+        mode = "r" if mapped else None
+        arrays = {name: np.load(self.folder / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in ARRAYS}
         return Task(**arrays, feature_names=tuple(described["feature_names"]))
+
+    def csv(self) -> Path:
+        """The training part as a CSV file, written on the first call.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; names the directory and the variable that moves it.
+        """
+        path = self.folder / "train.csv"
+        with _kept_in(self.folder.parent), FileLock(self.folder.with_suffix(".lock")):
+            if not path.exists():
+                task = self.load(mapped=True)
+                write_csv(task.X_train, task.y_train, path)
+        return path
 
     def train_shape(self) -> tuple[int, int]:
         """(rows, columns) of the training part, without reading it."""
@@ -79,14 +98,19 @@ def prepare(source: str, options: dict[str, Any], scale: float = 1.0) -> Stored:
     if not 0 < scale <= 1:
         raise ValueError(f"scale {scale} must be in (0, 1]: it shrinks the rows of a rung")
     folder = cache_folder() / f"{source}-{_recipe(source, options, scale)[:16]}"
-    try:
+    with _kept_in(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_suffix(".lock")):
             return _verified(folder) or _make(folder, source, options, scale)
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
-        raise OSError(
-            f"cannot keep data in {folder.parent} ({error}); set DYNO_CACHE_DIR to a writable directory"
-        ) from error
+        told = f"cannot keep data in {folder} ({error}); set DYNO_CACHE_DIR to a writable directory with room"
+        raise OSError(told) from error
 
 
 def _recipe(source: str, options: dict[str, Any], scale: float) -> str:
@@ -98,7 +122,7 @@ def _recipe(source: str, options: dict[str, Any], scale: float) -> str:
 def _verified(folder: Path) -> Stored | None:
     try:
         stored = Stored(folder, json.loads((folder / "task.json").read_text())["digest"])
-        return stored if stored.load().digest() == stored.digest else None
+        return stored if stored.load(mapped=True).digest() == stored.digest else None
     except (OSError, ValueError, KeyError, TypeError, EOFError):
         return None
 

@@ -1,7 +1,7 @@
 import pytest
 
 from ladders.contenders import CONTENDERS
-from ladders.contenders.knobs import FOOTING, TABLE, Knobs, not_honoured, translate
+from ladders.contenders.knobs import FOOTING, TABLE, Knobs, misplaced, not_honoured, translate
 
 
 def test_the_table_is_complete():
@@ -43,6 +43,7 @@ FOUND = {
     "min_samples_leaf": None,
     "reg_lambda": 1.0,
     "n_threads": 1,
+    "patience": 0,
 }
 
 
@@ -63,6 +64,8 @@ def test_an_honest_model_passes_and_budgets_may_stay_unused(knobs):
         ("min_child_weight", 0.001),
         ("min_samples_leaf", 20),
         ("n_threads", 2),
+        ("n_estimators", 6),
+        ("patience", 10),
         ("growth", "leafwise"),
         ("objective", "logistic"),
     ],
@@ -71,6 +74,24 @@ def test_each_broken_knob_is_named(knobs, name, value):
     told = not_honoured(knobs(), {**FOUND, name: value})
     assert name in told
     assert f"found {value}" in told
+
+
+def test_a_fit_that_may_stop_early_may_have_fewer_trees_and_never_more(knobs):
+    asked, found = knobs(patience=2), {**FOUND, "patience": 2}
+    assert not_honoured(asked, {**found, "n_estimators": 3}) is None
+    assert not_honoured(asked, {**found, "n_estimators": 6}) == "knobs not honoured: n_estimators asked 5, found 6"
+
+
+def test_a_model_of_another_device_is_no_figure(knobs):
+    assert misplaced(knobs(), {"device": "cpu"}) is None
+    assert misplaced(knobs(device="gpu"), {"device": "cuda"}) is None
+    for asked, found in (("gpu", "cpu"), ("cpu", "cuda"), ("gpu", "cuda by depthwise"), ("gpu", None)):
+        assert str(found) in misplaced(knobs(device=asked), {"device": found})
+
+
+def test_bonsai_has_growers_of_its_own_for_a_gpu(knobs):
+    assert translate("bonsai", knobs(device="gpu"))["dispatch.grower_name"] == "cuda_depthwise"
+    assert translate("bonsai", knobs())["dispatch.grower_name"] == "depthwise"
 
 
 def test_more_leaves_than_asked(knobs):
