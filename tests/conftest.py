@@ -23,3 +23,12 @@ def once(tmp_path_factory):
         return path
 
     return made
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium for the session: see `tests.browser.shown`."""
+    from tests.browser import opened_browser  # selenium takes a third of a second that few workers need
+
+    with opened_browser() as opened:
+        yield opened
