@@ -332,7 +332,7 @@ def test_ctrl_c_ends_a_long_tree_between_two_rounds():
             try:
                 if interrupted:
                     signal.signal(signal.SIGALRM, signal.default_int_handler)
-                    signal.setitimer(signal.ITIMER_REAL, 0.001)
+                    signal.setitimer(signal.ITIMER_REAL, 0.02)
                 backend.grow("best")
             except KeyboardInterrupt:
                 print("KeyboardInterrupt")
@@ -341,7 +341,7 @@ def test_ctrl_c_ends_a_long_tree_between_two_rounds():
             backend.close()
             return count
 
-        print(1 < nodes(True) < nodes(False))
+        print(nodes(True) < nodes(False))
         """
     )
     assert out == "KeyboardInterrupt\nTrue\n"

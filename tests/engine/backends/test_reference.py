@@ -23,6 +23,7 @@ from engine.backends.reference import (
 from engine.errors import SessionError
 from engine.growers import GROWERS
 from engine.params import parse_params
+from tests.engine.growing import grow_on
 
 NAN = float("nan")
 
@@ -42,15 +43,12 @@ def plane_of(*columns, like=None):
 
 def fit(plane, label, *, weight=None, base_margin=0.0, eval_planes=(), n_trees=1, **params):
     """A backend after a fit whose numbers are easy to follow: no regularisation, no learning rate, if not asked for."""
-    params = parse_params({"learning_rate": 1.0, "reg_lambda": 0.0, "min_child_weight": 0.0, "max_leaves": 0} | params)
+    plain = {"learning_rate": 1.0, "reg_lambda": 0.0, "min_child_weight": 0.0, "max_leaves": 0}
+    params = parse_params(plain | {"n_estimators": n_trees} | params)
     backend = open_backend("reference")
     label = np.asarray(label, np.float32)
     weight = None if weight is None else np.asarray(weight, np.float32)
-    backend.begin_fit(plane, label, weight, params, np.float32(base_margin), eval_planes)
-    for index in range(n_trees):
-        backend.begin_tree(index)
-        GROWERS[params.grower](backend)
-        backend.end_tree()
+    grow_on(backend, plane, label, weight, params, np.float32(base_margin), eval_planes)
     return backend
 
 
