@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from results.schema import Row
 from results.series import COUNTS, MEASURES, TIMES, Cell, Point, Series
 from results.standings import ENGINE_PREFIX
 
@@ -35,6 +34,9 @@ NOISE_FLOOR = 1e-4
 
 EAGER = 2.0
 """Penalty of a step in the first fit, in standard deviations: low, because what is not sure is taken out again."""
+
+Phases = Mapping[str, float] | None
+"""Seconds of one fit by phase."""
 
 EXACT = (*COUNTS, "model_digest")
 
@@ -105,14 +107,19 @@ def find_steps(
     return tuple(replace(step, control=_control(step, found)) for step in found)
 
 
-def moved_phases(before: Iterable[Row], after: Iterable[Row]) -> tuple[tuple[str, float], ...]:
+def moved_phases(before: Iterable[Phases], after: Iterable[Phases]) -> tuple[tuple[str, float], ...]:
     """Which phases make up a change in time.
+
+    Parameters
+    ----------
+    before, after : iterable of mapping of str to float, or None
+        Seconds by phase of each fit; fits that carry none are passed over.
 
     Returns
     -------
     tuple of (str, float)
         Each phase's change of mean seconds as a share of the change of their sum, largest first, without those that
-        moved the other way; empty where rows carry no phases.
+        moved the other way; empty where no fit carries phases.
     """
     old, new = _mean_phases(before), _mean_phases(after)
     if not old or not new:
@@ -201,7 +208,7 @@ def _noisy_steps(
                 confidence=1 - _p_value(y, weights, noise, bounds, left, middle, right),
                 worse=bool(new > old),
                 stands=bool(_level(y, weights, *bounds[-2:]) - old > np.log1p(smallest)),
-                moved=moved_phases(_rows(points[left:first]), _rows(points[last:right])) if measure in TIMES else (),
+                moved=_moved(points[left:first], points[last:right]) if measure in TIMES else (),
             )
         )  # fmt: skip
     return steps
@@ -278,11 +285,11 @@ def _control(step: Step, others: Iterable[Step]) -> str | None:
     return None
 
 
-def _rows(points: Iterable[Point]) -> list[Row]:
-    return [row for point in points for row in point.rows]
+def _moved(before: Iterable[Point], after: Iterable[Point]) -> tuple[tuple[str, float], ...]:
+    return moved_phases(*([row.phases for point in side for row in point.rows] for side in (before, after)))
 
 
-def _mean_phases(rows: Iterable[Row]) -> Mapping[str, float]:
-    found = [row.phases for row in rows if row.phases]
+def _mean_phases(fits: Iterable[Phases]) -> Mapping[str, float]:
+    found = [phases for phases in fits if phases]
     names = {name for phases in found for name in phases}
     return {name: sum(phases.get(name, 0.0) for phases in found) / len(found) for name in sorted(names)}

@@ -122,9 +122,9 @@ def test_memory_and_missing_values():
 
 
 def test_phases_of_a_change():
-    assert dict(moved_phases([fit(0)], [fit(1, 1.2)])) == pytest.approx({"histogram": 1.0})
-    assert moved_phases([fit(0)], [fit(1)]) == ()
-    assert moved_phases([fit(0, phases=None)], [fit(1)]) == ()
+    assert dict(moved_phases([fit(0).phases], [fit(1, 1.2).phases])) == pytest.approx({"histogram": 1.0})
+    assert moved_phases([fit(0).phases], [fit(1).phases]) == ()
+    assert moved_phases([None], [fit(1).phases]) == ()
 
 
 def test_posterior_of_a_clean_step_is_certain():
