@@ -7,7 +7,7 @@ Exit codes: 0 done; 1 something got slower or worse; 2 usage, damaged or unwrita
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, NoReturn
 
 import typer
@@ -46,17 +46,34 @@ Published = Annotated[bool, typer.Option("--published", help="Read results/recor
 
 def standings(
     ladder: Ladder = None,
-    release: Release = None,
+    release: Annotated[
+        str | None,
+        typer.Option("--release", help="Write this release's page into results/standings, from results/records."),
+    ] = None,
     scale: Scale = None,
     threads: Threads = None,
     published: Published = False,
     as_json: AsJson = False,
-    out: Annotated[Path | None, typer.Option(help="Where page and plots go; else results/local/standings.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where page and plots go; else results/local/standings, or results/standings/TAG."),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Write nothing; exit code 1 if the page of --release, else any, is not its rows'."
+        ),
+    ] = False,
 ) -> None:
-    """Who stands where: a table, a page (standings.md) and a plot (standings.svg, standings.png).
+    """Who stands where: a table, a page and a plot; with --release the page of a release, from its published rows.
 
-    Example: dyno standings --ladder flights
+    Example: dyno standings --ladder flights; dyno standings --release 0.1.0; dyno standings --check
     """
+    if release or check:
+        if ladder or scale or threads:
+            _fail("the page of a release has every ladder, scale and number of threads: leave those options out", USAGE)
+        (_check_pages if check else _write_page)(release, out, as_json)
+        return
     found = _standings(published, ladder, release, scale, threads)
     paths = _save(found, out or local_store().directory / "standings")
     if as_json:
@@ -258,6 +275,62 @@ def _save(found: Standings, directory: Path) -> list[Path]:
         _fail(
             f"cannot write the standings to {directory}: {error.strerror or error}; choose another with --out", DAMAGED
         )
+
+
+def _write_page(release: str, out: Path | None, as_json: bool) -> None:
+    from results import pages  # matplotlib and jinja2 would cost every other command half a second
+
+    directory = out or _pages_directory() / release
+    try:
+        paths = pages.write(_files(release, directory), directory)
+    except OSError as error:
+        _fail(f"cannot write the page to {directory}: {error.strerror or error}; choose another with --out", DAMAGED)
+    if as_json:
+        typer.echo(json.dumps({"release": release, "files": [str(path) for path in paths]}, indent=2))
+    else:
+        for path in paths:
+            typer.echo(path)
+
+
+def _check_pages(release: str | None, out: Path | None, as_json: bool) -> None:
+    from results import pages
+
+    root = _pages_directory()
+    tags = (
+        [release] if release else sorted(path.name for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    )
+    if not tags:
+        _fail(f"no page in {root} to check; write one with: dyno standings --release TAG", NOTHING)
+    places = {tag: out or root / tag for tag in tags}
+    found = [said for tag, place in places.items() for said in pages.disagreements(_files(tag, place), place)]
+    if as_json:
+        typer.echo(json.dumps({"releases": tags, "disagreements": found}, indent=2))
+    else:
+        for said in found:
+            typer.secho(said, err=True, fg=typer.colors.RED)
+        typer.echo(f"{len(tags)} {'page' if len(tags) == 1 else 'pages'} checked, {len(found)} disagreements")
+    if found:
+        typer.echo("write it again with: dyno standings --release TAG", err=True)
+        raise typer.Exit(SLOWER)
+
+
+def _pages_directory() -> Path:
+    try:
+        return records_store().directory.parent / "standings"
+    except StoreError as error:
+        _fail(str(error), DAMAGED)
+
+
+def _files(tag: str, directory: Path) -> dict[str, bytes]:
+    """Of a release's page, as they should stand in a directory."""
+    from results import pages
+
+    if PurePath(tag).name != tag:
+        _fail(f"'{tag}' is no release: it names a directory, for example 0.1.0", USAGE)
+    try:
+        return pages.files_of(pages.page_of(_read(True, None), tag), directory, records_store().directory)
+    except LookupError as error:
+        _fail(f"nothing to stand on: {error.args[0]}; publish rows with: dyno results publish --release {tag}", NOTHING)
 
 
 def _listed(stored: Stored) -> tuple[str, ...]:

@@ -55,14 +55,14 @@ def to_markdown(found: Standings) -> str:
     """The standings as one Markdown page; the same rows give the same bytes."""
     lines = ["# Standings", "", summary(found), "", READING, ""]
     for table in found.tables:
-        lines += [f"## {_markdown(title(table))}", "", _markdown(describe(table)), ""]
+        lines += [f"## {escape_markdown(title(table))}", "", escape_markdown(describe(table)), ""]
         for pair in table.pairs:
             lines += [f"### {pair.growth}", "", *_markdown_pair(pair), ""]
         if table.left_out:
             lines += [
                 "Rows left out of the comparison:",
                 "",
-                *(f"- {_markdown(text)}" for text in _left_out(table)),
+                *(f"- {escape_markdown(text)}" for text in _left_out(table)),
                 "",
             ]
     return "\n".join(lines).rstrip() + "\n"
@@ -248,13 +248,13 @@ def _markdown_pair(pair: Pair) -> list[str]:
     if pair.entries:
         lines = [_markdown_row(HEADINGS), "|---|" + "---:|" * (len(HEADINGS) - 1)]
         for entry in pair.entries:
-            texts = [_markdown(cell) for cell in cells(entry, pair)]
+            texts = [escape_markdown(cell) for cell in cells(entry, pair)]
             if entry.is_engine:
                 texts[0] = f"**{texts[0]}**"
             lines.append(_markdown_row(texts))
     if pair.unplaced:
         lines += [""] if lines else []
-        lines += [f"- {_markdown(_why(unplaced))}" for unplaced in pair.unplaced]
+        lines += [f"- {escape_markdown(_why(unplaced))}" for unplaced in pair.unplaced]
     return lines
 
 
@@ -271,7 +271,7 @@ def _markdown_row(texts: Iterable[str]) -> str:
     return "| " + " | ".join(texts) + " |"
 
 
-def _markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text as it stands, whatever a library printed into a message."""
     for mark in "\\`*_<>[]|":
         text = text.replace(mark, f"\\{mark}")

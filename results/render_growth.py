@@ -35,7 +35,7 @@ def to_terminal(found: Standings, console: Console) -> None:
         in_order = sorted(group, key=lambda one: AXES.index(one.axis))
         console.print(_table(ladder, in_order, console.width))
         for axis, same in groupby(in_order, lambda one: one.axis):
-            console.print(_measured_at(axis, next(same)), style="dim", highlight=False, markup=False)
+            console.print(measured_at(axis, next(same)), style="dim", highlight=False, markup=False)
     for note in dict.fromkeys([READING, *map(setting, found.tables)]):
         console.print(note, style="dim", highlight=False, markup=False)
     console.print(summary(slopes), highlight=False)
@@ -72,6 +72,13 @@ def cells(one: Growth) -> tuple[str, ...]:
     )
 
 
+def measured_at(axis: str, one: Growth) -> str:
+    """Where an axis was measured, and what stayed the same."""
+    points = ", ".join(f"{value:,g}" for value in one.at)
+    fixed = ", ".join(_fixed(name, value) for name, value in one.fixed.items())
+    return f"{axis}: at {points}; {fixed}"
+
+
 def _table(ladder: str, slopes: list[Growth], width: int) -> Table:
     lines = [cells(one) for one in slopes]
     columns = fitting([HEADINGS, *lines], PRIORITY, width, between=2)
@@ -91,9 +98,3 @@ def _fixed(name: str, value: float) -> str:
     if name == "threads":
         return in_threads(int(value))
     return f"depth {value:g}" if name == "depth" else f"{value:,g} {name}"
-
-
-def _measured_at(axis: str, one: Growth) -> str:
-    points = ", ".join(f"{value:,g}" for value in one.at)
-    fixed = ", ".join(_fixed(name, value) for name, value in one.fixed.items())
-    return f"{axis}: at {points}; {fixed}"

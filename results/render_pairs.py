@@ -90,11 +90,17 @@ def cells(case: Case) -> tuple[str, ...]:
     )
 
 
+def target_cells() -> tuple[str, ...]:
+    """The line of targets, one text a heading."""
+    ratios = [f"{TARGETS[name]:.2f}" for name in ("prep", "memory", "predict")]
+    return ("target", "", "", "", "", "", "", f"{TARGETS['train']:.2f}", "", *ratios, f"{TARGETS['quality']:+.2%}")
+
+
 def _table(ladder: str, cases: list[Case], width: int) -> Table:
     lines = [cells(case) for case in cases]
-    columns = fitting([HEADINGS, _targets(), *lines], PRIORITY, width, between=2)
+    columns = fitting([HEADINGS, target_cells(), *lines], PRIORITY, width, between=2)
     table = lined_table(ladder, [HEADINGS[column] for column in columns], [column in WORDS for column in columns])
-    table.add_row(*(_targets()[column] for column in columns), style="dim")
+    table.add_row(*(target_cells()[column] for column in columns), style="dim")
     above = None
     for case, texts in zip(cases, lines, strict=True):
         if (case.rung, case.threads) != above:
@@ -103,12 +109,6 @@ def _table(ladder: str, cases: list[Case], width: int) -> Table:
         missed = any(not judged.holds for judged in case.judged.values())
         table.add_row(*(escape(texts[column]) for column in columns), style="yellow" if missed else None)
     return table
-
-
-def _targets() -> tuple[str, ...]:
-    """The line of targets, one text a heading."""
-    ratios = [f"{TARGETS[name]:.2f}" for name in ("prep", "memory", "predict")]
-    return ("target", "", "", "", "", "", "", f"{TARGETS['train']:.2f}", "", *ratios, f"{TARGETS['quality']:+.2%}")
 
 
 def _ratio(judged: Judged | None) -> str:

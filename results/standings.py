@@ -206,15 +206,26 @@ def compare(engine: Timing, engine_n: int, rival: Timing, rival_n: int) -> Compa
     return Comparison(ratio, "faster" if ratio > 1 else "slower")
 
 
+def difference(found: RowClass, chosen: RowClass) -> str:
+    """What sets a class apart from the chosen one, in words; empty if nothing does."""
+    if found.data_hash is None:
+        found = replace(found, data_hash=chosen.data_hash)
+    return ", ".join(
+        f"{name.replace('_', ' ')} {str(getattr(found, name))[:20]} instead of {str(getattr(chosen, name))[:20]}"
+        for name in RowClass.__dataclass_fields__
+        if getattr(found, name) != getattr(chosen, name)
+    )
+
+
 def _table(ladder: str, rung: str, rows: list[Row]) -> Table:
     rows = sorted(rows, key=lambda row: row.ts)
     chosen = _newest_class(rows)
     left_out: Counter[str] = Counter()
     kept = []
     for row in rows:
-        difference = _difference(RowClass.of(row), chosen)
-        if difference:
-            left_out[difference] += 1
+        apart = difference(RowClass.of(row), chosen)
+        if apart:
+            left_out[apart] += 1
         else:
             kept.append(row)
     pairs = [_pair(growth, [row for row in kept if row.growth == growth], left_out) for growth in get_args(Growth)]
@@ -237,17 +248,6 @@ def _newest_class(rows: list[Row]) -> RowClass:
         if found.data_hash is not None and replace(found, data_hash=newest.data_hash) == newest:
             return found if newest.data_hash is None else newest
     return newest
-
-
-def _difference(found: RowClass, chosen: RowClass) -> str:
-    """What sets a class apart from the chosen one, in words; empty if nothing does."""
-    if found.data_hash is None:
-        found = replace(found, data_hash=chosen.data_hash)
-    return ", ".join(
-        f"{name.replace('_', ' ')} {str(getattr(found, name))[:20]} instead of {str(getattr(chosen, name))[:20]}"
-        for name in RowClass.__dataclass_fields__
-        if getattr(found, name) != getattr(chosen, name)
-    )
 
 
 def _pair(growth: Growth, rows: list[Row], left_out: Counter[str]) -> Pair:
