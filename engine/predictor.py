@@ -74,9 +74,9 @@ class Predictor:
             self._check_features(len(columns))
             columns.check()
             return _predict_on_device(device, columns, self.forest, base_margin)
-        found = self._pack().margins(
-            self._native_rows(rows), float(base_margin), worker_threads(n_threads), self._instruction_set
-        )
+        given = self._native_rows(rows)
+        n_threads = self._threads(n_threads, rows)
+        found = self._pack().margins(given, float(base_margin), n_threads, self._instruction_set)
         return found if found is not None else _refuse(rows)
 
     def leaves(self, rows: Columns | np.ndarray, n_threads: int = 0) -> np.ndarray:
@@ -87,7 +87,8 @@ class Predictor:
         ndarray of int32, shape (n_rows, n_trees)
             Node index within the tree.
         """
-        found = self._pack().leaves(self._native_rows(rows), worker_threads(n_threads), self._instruction_set)
+        given = self._native_rows(rows)
+        found = self._pack().leaves(given, self._threads(n_threads, rows), self._instruction_set)
         return found if found is not None else _refuse(rows)
 
     def margins_of_bins(
@@ -124,6 +125,12 @@ class Predictor:
                 if self._packed is None:
                     self._packed = _native.pack_forest(self.forest)
         return self._packed
+
+    def _threads(self, asked: int, rows: Columns | np.ndarray) -> int:
+        n_rows = len(rows) if isinstance(rows, np.ndarray) else rows.n_rows
+        if type(asked) is int and asked == 0 and self._pack().useful_threads(n_rows) == 1:
+            return 1  # finding out how many there may be takes longer than to predict
+        return worker_threads(asked)
 
     def _native_rows(self, rows: Columns | np.ndarray) -> tuple[np.ndarray, ...] | np.ndarray:
         if isinstance(rows, np.ndarray):

@@ -13,8 +13,8 @@ constexpr int LANES = 8;
 constexpr i64 FEW_ROWS = 32;             // so few are walked: a block costs the same for one row as for all
 constexpr i64 WALKED_ROWS = 64;          // of a block that is walked
 constexpr i64 BLOCKS_A_SLICE = 1024;     // between two pauses
-constexpr double STEP_NANOSECONDS = 1.0; // a row and tree
-constexpr double WORTH_A_THREAD = 30'000;
+constexpr double TREE_NANOSECONDS = 0.5;  // a row's, about
+constexpr double WORTH_A_THREAD = 100'000;
 
 // From `at`, LANES nodes, down to leaves, in lockstep so that their loads overlap; value_of(lane, slot).
 template <class Value, class ValueOf>
@@ -94,12 +94,7 @@ bool for_blocks(i64 n_rows, i64 block_rows, Team& team, const PredictRun& run, c
     return good;
 }
 
-// Threads that are worth their start, and blocks no larger than it takes to occupy them.
-int useful_threads(const PackedForest& forest, i64 n_rows, const PredictRun& run) {
-    const double work = static_cast<double>(n_rows) * static_cast<double>(forest.n_trees()) * STEP_NANOSECONDS;
-    return worker_count(run.n_threads, static_cast<i64>(std::min(work / WORTH_A_THREAD, 1e6)));
-}
-
+// No larger than it takes to occupy every thread.
 i64 rows_a_block(i64 n_rows, i64 most, int n_threads) {
     const i64 share = (n_rows + n_threads - 1) / n_threads;
     return std::min((share + 63) / 64 * 64, most);
@@ -133,10 +128,10 @@ void walk_on(const PackedForest& forest, i64 tree, const StepScratch& scratch, B
 template <class Block>
 void pass_trees(const PackedForest& forest, const PredictKernels& kernels, StepScratch& scratch, Block& block) {
     const int words = (block.count + 63) / 64;
-    RowBits* work = scratch.work.data();
+    u64* work = scratch.work.data()->words;
     for (const TreeGroup& group : forest.groups) {
         kernels.run_tests(scratch.planes.data(), forest.tests.data() + group.first_test, group.n_tests, words,
-                          work + FIRST_TEST);
+                          work + word_of(FIRST_TEST));
         for (i64 tree = group.begin; tree < group.end; ++tree) {
             const SteppedTree& own = forest.stepped[tree];
             kernels.run_steps(forest.steps.data() + own.first_step, own.n_steps, work);
@@ -151,7 +146,7 @@ template <class Ranks, class Sink>
 bool predict_by_steps(const PackedForest& forest, const Ranks& ranks, i64 n_rows, const Sink& sink,
                      const PredictRun& run) {
     const PredictKernels& kernels = predict_kernels(run.instruction_set);
-    Team team(useful_threads(forest, n_rows, run));
+    Team team(std::min(run.n_threads, useful_threads(forest, n_rows)));
     std::vector<StepScratch> scratch(team.size(), StepScratch(forest));
     return for_blocks(n_rows, rows_a_block(n_rows, BLOCK_ROWS, team.size()), team, run,
                       [&](i64 begin, int count, int worker) {
@@ -197,7 +192,7 @@ void walk_row(const PackedForest& forest, const double* values, i64 first_tree, 
 template <class Sink>
 bool predict_by_walking(const PackedForest& forest, const RawRows& rows, const Sink& sink, const PredictRun& run) {
     const std::size_t n_slots = forest.slots.size();
-    Team team(useful_threads(forest, rows.n_rows, run));
+    Team team(std::min(run.n_threads, useful_threads(forest, rows.n_rows)));
     const i64 block_rows = rows_a_block(rows.n_rows, WALKED_ROWS, team.size());
     const std::size_t room = std::min(block_rows, rows.n_rows) * n_slots;
     std::vector<std::vector<double>> scratch(team.size(), std::vector<double>(room));
@@ -224,6 +219,11 @@ bool predict(const PackedForest& forest, const RawRows& rows, const Sink& sink, 
 }
 
 }  // namespace
+
+int useful_threads(const PackedForest& forest, i64 n_rows) {
+    const double work = static_cast<double>(n_rows) * static_cast<double>(forest.n_trees()) * TREE_NANOSECONDS;
+    return static_cast<int>(std::clamp(work / WORTH_A_THREAD, 1.0, 1e6));
+}
 
 bool predict_margins(const PackedForest& forest, const RawRows& rows, float base_margin, float* out,
                      const PredictRun& run) {

@@ -22,6 +22,9 @@ struct RawRows {
     bool check;                   // whether infinities are to be looked for
 };
 
+// How many threads so many rows are worth starting.
+int useful_threads(const PackedForest& forest, i64 n_rows);
+
 // `out` of margins has n_rows, base_margin plus the trees' values, in float32, tree after tree. `out` of leaves is
 // n_rows x n_trees, row-major, nodes of their trees as given. False if an infinity was seen: `out` is then not complete.
 bool predict_margins(const PackedForest& forest, const RawRows& rows, float base_margin, float* out,

@@ -177,6 +177,7 @@ void bind_predict(nb::module_& m) {
                              "A forest as prediction reads it; immutable. `rows` are a tuple of one-dimensional float32 or "
                              "float64 arrays, or a matrix of one of these types, for which the answer is None if it "
                              "holds an infinity.")
+        .def("useful_threads", &useful_threads, arg("n_rows"), "How many threads so many rows are worth starting.")
         .def("margins", &margins_of, arg("rows"), arg("base_margin"), arg("n_threads"), arg("instruction_set") = "",
              "float32 margins, one a row.")
         .def("leaves", &leaves_of, arg("rows"), arg("n_threads"), arg("instruction_set") = "",

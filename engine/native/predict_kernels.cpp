@@ -9,6 +9,19 @@ namespace {
 
 // ---- for any instruction set -------------------------------------------------------------------------------------
 
+DYNO_FN void transpose_body(const std::byte* first, i64 stride, int count, float* out, i64 pitch) {
+    for (int i = 0; i < count; ++i) {
+        const float* row = reinterpret_cast<const float*>(first + i * stride);
+        for (int f = 0; f < STRIP; ++f) out[f * pitch + i] = row[f];
+    }
+}
+
+DYNO_FN bool infinity_body(const float* values, int count) {
+    int found = 0;  // no early exit: whole vectors are compared
+    for (int i = 0; i < count; ++i) found |= __builtin_fabsf(values[i]) > FLOAT_MAX;
+    return found;
+}
+
 template <class Value>
 DYNO_FN void rank_body(const Pivots<Value>& pivots, const Value* values, int count, Rank* ranks) {
     constexpr int LANES = 16;
@@ -27,11 +40,12 @@ DYNO_FN void rank_body(const Pivots<Value>& pivots, const Value* values, int cou
     }
 }
 
-DYNO_FN void step_body(const Step* steps, u32 n_steps, RowBits* work) {
+DYNO_FN void step_body(const Step* steps, u32 n_steps, u64* work) {
     for (u32 s = 0; s < n_steps; ++s) {
-        const RowBits choice = work[steps[s].choice], zero = work[steps[s].zero], one = work[steps[s].one];
-        RowBits& out = work[steps[s].out];
-        for (int w = 0; w < WORDS; ++w) out.words[w] = zero.words[w] ^ ((zero.words[w] ^ one.words[w]) & choice.words[w]);
+        const u64 *choice = work + steps[s].choice, *zero = work + steps[s].zero, *one = work + steps[s].one;
+        RowBits chosen;
+        for (int w = 0; w < WORDS; ++w) chosen.words[w] = zero[w] ^ ((zero[w] ^ one[w]) & choice[w]);
+        __builtin_memcpy(work + steps[s].out, &chosen, sizeof chosen);
     }
 }
 
@@ -45,11 +59,11 @@ DYNO_FN u64 transpose_bits(u64 x) {
     return x ^ t ^ (t << 28);
 }
 
-DYNO_FN void join_body(const RowBits* work, const WorkIndex* bits, int n_bits, int words, unsigned char* numbers) {
+DYNO_FN void join_body(const u64* work, const WorkWord* bits, int n_bits, int words, unsigned char* numbers) {
     for (int w = 0; w < words; ++w) {
         u64 eight[8] = {};  // of eight rows each: byte k is bit k of their numbers
         for (int bit = 0; bit < n_bits; ++bit) {
-            const u64 word = work[bits[bit]].words[w];
+            const u64 word = work[bits[bit] + w];
             for (int j = 0; j < 8; ++j) eight[j] |= (word >> (8 * j) & 0xff) << (8 * (n_bits - 1 - bit));
         }
         for (int j = 0; j < 8; ++j) {
@@ -63,12 +77,20 @@ DYNO_FN void add_body(const float* values, const unsigned char* numbers, int wor
     for (int i = 0; i < 64 * words; ++i) margins[i] += values[numbers[i]];
 }
 
+void transpose_baseline(const std::byte* first, i64 stride, int count, float* out, i64 pitch) {
+    transpose_body(first, stride, count, out, pitch);
+}
+
+bool has_infinity_baseline(const float* x, int n) { return infinity_body(x, n); }
+DYNO_AVX2 bool has_infinity_avx2(const float* x, int n) { return infinity_body(x, n); }
+DYNO_AVX512 bool has_infinity_avx512(const float* x, int n) { return infinity_body(x, n); }
+
 void rank_floats_baseline(const Pivots<float>& p, const float* x, int n, Rank* r) { rank_body(p, x, n, r); }
 void rank_doubles_baseline(const Pivots<double>& p, const double* x, int n, Rank* r) { rank_body(p, x, n, r); }
 DYNO_AVX2 void rank_floats_avx2(const Pivots<float>& p, const float* x, int n, Rank* r) { rank_body(p, x, n, r); }
 DYNO_AVX2 void rank_doubles_avx2(const Pivots<double>& p, const double* x, int n, Rank* r) { rank_body(p, x, n, r); }
 
-void run_tests_baseline(const RankPlane* planes, const Test* tests, u32 n_tests, int words, RowBits* outcomes) {
+void run_tests_baseline(const RankPlane* planes, const Test* tests, u32 n_tests, int words, u64* outcomes) {
     for (u32 t = 0; t < n_tests; ++t) {
         const Rank* ranks = planes[tests[t].slot].ranks;
         const __m128i bound = _mm_set1_epi8(static_cast<char>(tests[t].bound));
@@ -79,12 +101,12 @@ void run_tests_baseline(const RankPlane* planes, const Test* tests, u32 n_tests,
                 const __m128i at_most = _mm_cmpeq_epi8(_mm_max_epu8(x, bound), bound);
                 above |= static_cast<u64>(~_mm_movemask_epi8(at_most) & 0xffff) << (16 * part);
             }
-            outcomes[t].words[w] = above;
+            outcomes[t * WORDS + w] = above;
         }
     }
 }
 
-DYNO_AVX2 void run_tests_avx2(const RankPlane* planes, const Test* tests, u32 n_tests, int words, RowBits* outcomes) {
+DYNO_AVX2 void run_tests_avx2(const RankPlane* planes, const Test* tests, u32 n_tests, int words, u64* outcomes) {
     for (u32 t = 0; t < n_tests; ++t) {
         const Rank* ranks = planes[tests[t].slot].ranks;
         const __m256i bound = _mm256_set1_epi8(static_cast<char>(tests[t].bound));
@@ -95,18 +117,18 @@ DYNO_AVX2 void run_tests_avx2(const RankPlane* planes, const Test* tests, u32 n_
                 const __m256i at_most = _mm256_cmpeq_epi8(_mm256_max_epu8(x, bound), bound);
                 above |= static_cast<u64>(~static_cast<u32>(_mm256_movemask_epi8(at_most))) << (32 * part);
             }
-            outcomes[t].words[w] = above;
+            outcomes[t * WORDS + w] = above;
         }
     }
 }
 
-void run_steps_baseline(const Step* steps, u32 n, RowBits* work) { step_body(steps, n, work); }
-DYNO_AVX2 void run_steps_avx2(const Step* steps, u32 n, RowBits* work) { step_body(steps, n, work); }
+void run_steps_baseline(const Step* steps, u32 n, u64* work) { step_body(steps, n, work); }
+DYNO_AVX2 void run_steps_avx2(const Step* steps, u32 n, u64* work) { step_body(steps, n, work); }
 
-void join_bits_baseline(const RowBits* work, const WorkIndex* bits, int n_bits, int words, unsigned char* numbers) {
+void join_bits_baseline(const u64* work, const WorkWord* bits, int n_bits, int words, unsigned char* numbers) {
     join_body(work, bits, n_bits, words, numbers);
 }
-DYNO_AVX2 void join_bits_avx2(const RowBits* work, const WorkIndex* bits, int n_bits, int words,
+DYNO_AVX2 void join_bits_avx2(const u64* work, const WorkWord* bits, int n_bits, int words,
                               unsigned char* numbers) {
     join_body(work, bits, n_bits, words, numbers);
 }
@@ -116,6 +138,37 @@ void add_values_baseline(const float* values, int, const unsigned char* numbers,
 }
 
 // ---- AVX-512: a table of up to 256 floats is looked up in registers --------------------------------------------------
+
+// Sixteen rows at a time: pairs, fours, then the 128-bit lanes change places.
+DYNO_AVX512 void transpose_avx512(const std::byte* first, i64 stride, int count, float* out, i64 pitch) {
+    int i = 0;
+    for (; i + STRIP <= count; i += STRIP) {
+        __m512 rows[STRIP], pairs[STRIP], fours[STRIP];
+        for (int r = 0; r < STRIP; ++r) rows[r] = _mm512_loadu_ps(first + (i + r) * stride);
+        for (int r = 0; r < STRIP; r += 2) {
+            pairs[r] = _mm512_unpacklo_ps(rows[r], rows[r + 1]);
+            pairs[r + 1] = _mm512_unpackhi_ps(rows[r], rows[r + 1]);
+        }
+        for (int r = 0; r < STRIP; r += 4) {
+            for (int half = 0; half < 2; ++half) {
+                const __m512d low = _mm512_castps_pd(pairs[r + half]), high = _mm512_castps_pd(pairs[r + half + 2]);
+                fours[r + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+                fours[r + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+            }
+        }
+        for (int f = 0; f < 4; ++f) {
+            const __m512 even_low = _mm512_shuffle_f32x4(fours[f], fours[4 + f], 0x88);
+            const __m512 odd_low = _mm512_shuffle_f32x4(fours[f], fours[4 + f], 0xdd);
+            const __m512 even_high = _mm512_shuffle_f32x4(fours[8 + f], fours[12 + f], 0x88);
+            const __m512 odd_high = _mm512_shuffle_f32x4(fours[8 + f], fours[12 + f], 0xdd);
+            _mm512_storeu_ps(out + f * pitch + i, _mm512_shuffle_f32x4(even_low, even_high, 0x88));
+            _mm512_storeu_ps(out + (4 + f) * pitch + i, _mm512_shuffle_f32x4(odd_low, odd_high, 0x88));
+            _mm512_storeu_ps(out + (8 + f) * pitch + i, _mm512_shuffle_f32x4(even_low, even_high, 0xdd));
+            _mm512_storeu_ps(out + (12 + f) * pitch + i, _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd));
+        }
+    }
+    transpose_body(first + i * stride, stride, count - i, out + i, pitch);
+}
 
 // table[index] of 16 lanes, for a table of N.
 template <int N>
@@ -207,38 +260,38 @@ DYNO_AVX512 void rank_avx512(const Pivots<Value>& pivots, const Value* values, i
 }
 
 DYNO_AVX512 void run_tests_avx512(const RankPlane* planes, const Test* tests, u32 n_tests, int words,
-                                  RowBits* outcomes) {
+                                  u64* outcomes) {
     for (u32 t = 0; t < n_tests; ++t) {
         const Rank* ranks = planes[tests[t].slot].ranks;
         const __m512i bound = _mm512_set1_epi8(static_cast<char>(tests[t].bound));
-        for (int w = 0; w < words; ++w) {
-            outcomes[t].words[w] = _mm512_cmpgt_epu8_mask(_mm512_load_si512(ranks + 64 * w), bound);
-        }
+        for (int w = 0; w < words; ++w)
+            outcomes[t * WORDS + w] = _mm512_cmpgt_epu8_mask(_mm512_load_si512(ranks + 64 * w), bound);
     }
 }
 
-DYNO_AVX512 void run_steps_avx512(const Step* steps, u32 n_steps, RowBits* work) {
+DYNO_AVX512 void run_steps_avx512(const Step* steps, u32 n_steps, u64* work) {
     for (u32 s = 0; s < n_steps; ++s) {
-        const __m512i choice = _mm512_load_si512(&work[steps[s].choice]);
-        const __m512i zero = _mm512_load_si512(&work[steps[s].zero]), one = _mm512_load_si512(&work[steps[s].one]);
-        _mm512_store_si512(&work[steps[s].out], _mm512_ternarylogic_epi64(choice, one, zero, 0xca));
+        const __m512i choice = _mm512_load_si512(work + steps[s].choice);
+        const __m512i zero = _mm512_load_si512(work + steps[s].zero), one = _mm512_load_si512(work + steps[s].one);
+        _mm512_store_si512(work + steps[s].out, _mm512_ternarylogic_epi64(choice, one, zero, 0xca));
     }
 }
 
-DYNO_AVX512 void join_bits_avx512(const RowBits* work, const WorkIndex* bits, int n_bits, int words,
+DYNO_AVX512 void join_bits_avx512(const u64* work, const WorkWord* bits, int n_bits, int words,
                                   unsigned char* numbers) {
     for (int w = 0; w < words; ++w) {
         __m512i number = _mm512_setzero_si512();
         for (int bit = 0; bit < n_bits; ++bit) {
             const __m512i twice = _mm512_add_epi8(number, number);
-            number = _mm512_mask_add_epi8(twice, work[bits[bit]].words[w], twice, _mm512_set1_epi8(1));
+            number = _mm512_mask_add_epi8(twice, work[bits[bit] + w], twice, _mm512_set1_epi8(1));
         }
         _mm512_storeu_si512(numbers + 64 * w, number);
     }
 }
 
 template <int N>
-DYNO_AVX512 void add_vectors(const float* values, const unsigned char* numbers, int words, float* margins) {
+DYNO_AVX512 void add_vectors(const float* __restrict values, const unsigned char* __restrict numbers, int words,
+                             float* __restrict margins) {
     for (int i = 0; i < 64 * words; i += 16) {
         const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers + i));
         const __m512 value = look_up<N>(values, _mm512_cvtepu8_epi32(bytes));
@@ -257,12 +310,13 @@ DYNO_AVX512 void add_values_avx512(const float* values, int n_bits, const unsign
     }
 }
 
-constexpr PredictKernels BASELINE = {rank_floats_baseline, rank_doubles_baseline, run_tests_baseline,
-                                     run_steps_baseline, join_bits_baseline, add_values_baseline};
-constexpr PredictKernels AVX2 = {rank_floats_avx2, rank_doubles_avx2, run_tests_avx2, run_steps_avx2,
-                                 join_bits_avx2, add_values_baseline};
-constexpr PredictKernels AVX512 = {rank_avx512<float>, rank_avx512<double>, run_tests_avx512, run_steps_avx512,
-                                   join_bits_avx512, add_values_avx512};
+constexpr PredictKernels BASELINE = {transpose_baseline,   has_infinity_baseline, rank_floats_baseline,
+                                     rank_doubles_baseline, run_tests_baseline,    run_steps_baseline,
+                                     join_bits_baseline,    add_values_baseline};
+constexpr PredictKernels AVX2 = {transpose_baseline, has_infinity_avx2, rank_floats_avx2, rank_doubles_avx2,
+                                 run_tests_avx2,     run_steps_avx2,    join_bits_avx2,   add_values_baseline};
+constexpr PredictKernels AVX512 = {transpose_avx512, has_infinity_avx512, rank_avx512<float>, rank_avx512<double>,
+                                   run_tests_avx512, run_steps_avx512,    join_bits_avx512,   add_values_avx512};
 
 }  // namespace
 

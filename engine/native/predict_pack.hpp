@@ -56,7 +56,7 @@ struct SteppedTree {
     u32 n_steps;
     u32 first_entry;
     i32 n_bits;
-    WorkIndex bits[8];  // where the n_bits of the entries' numbers are then found, the highest first
+    WorkWord bits[8];  // where the n_bits of the entries' numbers are then found, the highest first
     bool ends;          // every entry is a leaf
 };
 

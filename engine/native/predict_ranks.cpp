@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace dyno {
 namespace {
+
+static_assert(STRIP == GROUP_FEATURES);
 
 constexpr int TILE = 128;  // rows; a group's values stay in L1
 
@@ -14,26 +17,26 @@ float narrow(double threshold) {
     return static_cast<double>(near) >= threshold ? near : std::nextafter(near, INFINITY);
 }
 
-// A group's columns as they lie, column f's TILE values at out + f * TILE. Behind the last row stand copies of the first.
+// A group's columns, column f's TILE values at out + f * TILE. Behind the last row stand copies of the first.
 template <class Value>
-void copy_values(const Column* columns, int n_columns, i64 begin, int count, Value* out) {
-    if (n_columns == GROUP_FEATURES && is_strip<Value>(columns, n_columns)) {  // a fixed length is unrolled
-        for (int i = 0; i < count; ++i) {
-            const Value* row = columns[0].at<Value>(begin + i);
-            for (int f = 0; f < GROUP_FEATURES; ++f) out[f * TILE + i] = row[f];
-        }
-    } else {
-        for (int f = 0; f < n_columns; ++f) {
-            for (int i = 0; i < count; ++i) out[f * TILE + i] = *columns[f].at<Value>(begin + i);
-        }
+void copy_values(const Column* columns, int n_columns, i64 begin, int count, const PredictKernels& kernels, Value* out) {
+    bool is_copied = false;
+    if constexpr (sizeof(Value) == 4) {
+        is_copied = n_columns == STRIP && is_strip<Value>(columns, n_columns);
+        if (is_copied) kernels.transpose_floats(columns[0].data + begin * columns[0].stride, columns[0].stride, count, out, TILE);
     }
-    for (int f = 0; f < n_columns; ++f) std::fill(out + f * TILE + count, out + (f + 1) * TILE, out[f * TILE]);
+    for (int f = 0; f < n_columns; ++f) {
+        Value* own = out + f * TILE;
+        for (int i = 0; i < count && !is_copied; ++i) own[i] = *columns[f].at<Value>(begin + i);
+        std::fill(own + count, own + TILE, own[0]);
+    }
 }
 
-template <class Value>
-bool has_infinity(const Value* values) {
-    int found = 0;  // no early exit: the compiler then compares whole vectors
-    for (int i = 0; i < TILE; ++i) found |= std::fabs(values[i]) > std::numeric_limits<Value>::max();
+bool has_infinity(const float* values, const PredictKernels& kernels) { return kernels.has_infinity(values, TILE); }
+
+bool has_infinity(const double* values, const PredictKernels&) {
+    int found = 0;
+    for (int i = 0; i < TILE; ++i) found |= std::fabs(values[i]) > std::numeric_limits<double>::max();
     return found;
 }
 
@@ -88,12 +91,12 @@ template <class Value>
 bool ValueRanks::load_tile(Group group, i64 begin, int count, int at, RankPlane* planes) const {
     alignas(64) Value values[GROUP_FEATURES * TILE];
     alignas(64) Rank ranks[TILE];
-    copy_values(&columns_[group.first], group.count, begin, count, values);
+    copy_values(&columns_[group.first], group.count, begin, count, kernels_, values);
     bool finite = true;
     for (int f = 0; f < group.count; ++f) {
         const int column = group.first + f;
         const Value* own = values + f * TILE;
-        if (check_) finite &= !has_infinity(own);
+        if (check_) finite &= !has_infinity(own, kernels_);
         if (features_[column] == nullptr) continue;
         if constexpr (sizeof(Value) == 4) kernels_.rank_floats(float_pivots_[column], own, TILE, ranks);
         else kernels_.rank_doubles(double_pivots_[column], own, TILE, ranks);

@@ -10,12 +10,15 @@ namespace dyno {
 namespace {
 
 constexpr int MAX_BITS = 8;                  // an entry's number is a byte
-constexpr std::size_t GROUP_TESTS = 1024;    // 64 bytes a test
+constexpr std::size_t GROUP_TESTS = 4096;    // 64 bytes a test: they stay in L2
 constexpr std::size_t LEAST_ENTRIES = 16;    // a vector of values
-constexpr WorkIndex ANY = 0xffff;            // a bit that nothing depends on
+constexpr u32 ANY = MOST_WORK;               // a bit that nothing depends on
+
+// A node keeps its left side's bits while its right side is numbered.
+static_assert(FIRST_TEST + GROUP_TESTS + MAX_BITS * (1u << MAX_BITS) <= MOST_WORK);
 
 using TestKey = std::pair<u32, Rank>;
-using Bits = std::array<WorkIndex, MAX_BITS>;  // bit k of a number
+using Bits = std::array<u32, MAX_BITS>;  // bit k of a number: which of the RowBits that steps work on
 
 // Which nodes are above the entries, and how many entries are below each; of one tree.
 class Top {
@@ -99,7 +102,7 @@ private:
     // Each combination of the tests' outcomes leads to some leaf, whatever their order along the ways.
     void enter_outcomes(u32 root, const std::vector<TestKey>& tests) {
         SteppedTree& tree = forest_.stepped.back();
-        for (int bit = 0; bit < tree.n_bits; ++bit) tree.bits[bit] = index_of(tests[bit]);
+        for (int bit = 0; bit < tree.n_bits; ++bit) tree.bits[bit] = word_of(index_of(tests[bit]));
         for (u32 outcome = 0; outcome < u32{1} << tree.n_bits; ++outcome) {
             u32 node = root;
             while (!is_leaf(node)) {
@@ -118,8 +121,8 @@ private:
         const Bits found = number(top, root, 0, 1u << n_bits);
         SteppedTree& tree = forest_.stepped.back();
         for (int bit = 0; bit < n_bits; ++bit) {
-            const WorkIndex at = found[n_bits - 1 - bit];
-            tree.bits[bit] = at == ANY ? ALL_ZERO : at;
+            const u32 at = found[n_bits - 1 - bit];
+            tree.bits[bit] = word_of(at == ANY ? ALL_ZERO : at);
         }
     }
 
@@ -132,7 +135,7 @@ private:
         const Bits one = number(top, right, middle, high);
         const Bits found = choose(index_of(key_of(node)), zero, one);
         for (const Bits& below : {zero, one}) {
-            for (const WorkIndex at : below) release_unless_in(found, at);
+            for (const u32 at : below) release_unless_in(found, at);
         }
         return found;
     }
@@ -148,8 +151,8 @@ private:
         return bits;
     }
 
-    Bits choose(WorkIndex test, const Bits& zero, const Bits& one) {
-        std::map<std::pair<WorkIndex, WorkIndex>, WorkIndex> made{{{ALL_ZERO, ALL_ONE}, test}};
+    Bits choose(u32 test, const Bits& zero, const Bits& one) {
+        std::map<std::pair<u32, u32>, u32> made{{{ALL_ZERO, ALL_ONE}, test}};
         Bits found;
         for (int k = 0; k < MAX_BITS; ++k) {
             if (one[k] == ANY || zero[k] == one[k]) found[k] = zero[k];
@@ -157,7 +160,7 @@ private:
             else if (const auto at = made.find({zero[k], one[k]}); at != made.end()) found[k] = at->second;
             else {
                 found[k] = made[{zero[k], one[k]}] = take();
-                forest_.steps.push_back({found[k], test, zero[k], one[k]});
+                forest_.steps.push_back({word_of(found[k]), word_of(test), word_of(zero[k]), word_of(one[k])});
             }
         }
         return found;
@@ -165,16 +168,16 @@ private:
 
     // ---- where steps leave what they find: behind the tests
 
-    WorkIndex take() {
+    u32 take() {
         if (!free_.empty()) {
-            const WorkIndex at = free_.back();
+            const u32 at = free_.back();
             free_.pop_back();
             return at;
         }
-        return static_cast<WorkIndex>(FIRST_TEST + GROUP_TESTS + n_taken_++);
+        return FIRST_TEST + static_cast<u32>(GROUP_TESTS) + n_taken_++;
     }
 
-    void release_unless_in(const Bits& kept, WorkIndex at) {
+    void release_unless_in(const Bits& kept, u32 at) {
         if (at == ANY || at < FIRST_TEST + GROUP_TESTS) return;
         if (std::find(kept.begin(), kept.end(), at) == kept.end() &&
             std::find(free_.begin(), free_.end(), at) == free_.end())
@@ -183,8 +186,8 @@ private:
 
     // ---- tests
 
-    WorkIndex index_of(const TestKey& test) {
-        const auto [at, is_new] = indices_.try_emplace(test, static_cast<WorkIndex>(FIRST_TEST + n_tests()));
+    u32 index_of(const TestKey& test) {
+        const auto [at, is_new] = indices_.try_emplace(test, FIRST_TEST + static_cast<u32>(n_tests()));
         if (is_new) forest_.tests.push_back({test.first, test.second});
         return at->second;
     }
@@ -213,8 +216,8 @@ private:
 
     PackedForest& forest_;
     std::size_t group_first_ = 0;
-    std::map<TestKey, WorkIndex> indices_;
-    std::vector<WorkIndex> free_;
+    std::map<TestKey, u32> indices_;
+    std::vector<u32> free_;
     u32 n_taken_ = 0;
 };
 

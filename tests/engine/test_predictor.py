@@ -88,8 +88,8 @@ def leaves_of(tree, X):
 
 def expected_of(X, trees):
     values = np.asarray(X, dtype=np.float64)
-    leaves = np.stack([leaves_of(tree, values) for tree in trees] or [np.empty((0, len(values)), np.int32).T], axis=1)
-    leaves = leaves.reshape(len(values), len(trees))
+    known = {id(tree): leaves_of(tree, values) for tree in trees}
+    leaves = np.array([known[id(tree)] for tree in trees], np.int32).reshape(len(trees), len(values)).T
     margins = np.full(len(values), BASE_MARGIN, np.float32)
     for index, tree in enumerate(trees):
         margins += tree.value[leaves[:, index]]
@@ -201,10 +201,11 @@ def test_every_shape_of_tree(shape, dtype):
 
 @pytest.mark.parametrize("shape", ["levelwise, nodes left whole", "257 leaves", "wide bins"])
 def test_enough_rows_for_every_thread(shape):
-    """Threads are only started for work that is worth it, 30,000 rows times trees each."""
-    random = np.random.default_rng(15)
-    X = random.standard_normal((1000, 6)).astype(np.float32)
-    assert_predicted(X, SHAPES[shape] * (300 // len(SHAPES[shape])))
+    trees = SHAPES[shape] * (400 // len(SHAPES[shape]))
+    n_rows = 4500
+    assert Predictor(Forest.of(trees))._pack().useful_threads(n_rows) >= max(THREADS)
+    X = np.random.default_rng(15).standard_normal((n_rows, 6)).astype(np.float32)
+    assert_predicted(pd.DataFrame(X), trees)
 
 
 def test_a_chain_as_deep_as_it_has_splits():
