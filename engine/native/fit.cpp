@@ -327,8 +327,24 @@ void Fit::visit_search(const Search& search, FeatureRange range, Worker& worker,
 // Scans one feature of a node: its cells or, where there are none, the rows that built_strip took.
 void Fit::look(const Node& node, i32 feature, const i64* cells, int words, SplitScan& scan) const {
     const bool by_bin = choice_ == Choice::common;
-    if (cells) scan.load(cells, words, plane_.value_bins[feature], node.totals, scoring_, by_bin);
+    if (cells) scan.load(cells, words, plane_.value_bins[feature], node.rows(), node.totals, scoring_, by_bin);
     else scan.load_rows(feature, node.totals, scoring_, by_bin);
+}
+
+// At most `wanted` ranges of features with about as many cells each.
+std::vector<FeatureRange> Fit::scan_ranges(i64 wanted) const {
+    const std::vector<FeatureRange> even = feature_ranges(plane_, wanted);
+    if (feature_ranges(plane_, 1).size() > 1) return even;  // their width is bounded
+    const i64 n = static_cast<i64>(even.size());
+    std::vector<FeatureRange> ranges;
+    i32 begin = 0;
+    for (i64 r = 1; r <= n; ++r) {
+        const auto bound = std::lower_bound(layout_.offset.begin(), layout_.offset.end(), layout_.n_cells() * r / n);
+        const i32 end = r == n ? plane_.n_features : static_cast<i32>(bound - layout_.offset.begin());
+        if (end > begin) ranges.push_back({begin, end});
+        begin = std::max(begin, end);
+    }
+    return ranges;
 }
 
 // A guess: cells to scan, and rows to add for nodes that no slot keeps.
@@ -351,7 +367,7 @@ void Fit::find_best_splits() {
     const i64 n_searches = static_cast<i64>(searches_.size());
     const double nanoseconds = find_nanoseconds();
     const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
-    const auto ranges = feature_ranges(plane_, divide_up(meeting, std::max<i64>(n_searches, 1)));
+    const auto ranges = scan_ranges(divide_up(meeting, std::max<i64>(n_searches, 1)));
     const i64 n_ranges = static_cast<i64>(ranges.size());
     struct Found {
         Split built, derived;
@@ -413,7 +429,7 @@ void Fit::find_common_split() {
     const double nanoseconds = find_nanoseconds();
     const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
     const i64 a_thread = std::clamp<i64>(plane_.n_features / (8 * meeting), 1, 4);
-    const auto ranges = feature_ranges(plane_, a_thread * meeting);
+    const auto ranges = scan_ranges(a_thread * meeting);
     std::vector<Candidate> best(ranges.size());
     double whole = 0.0;
     for (const i32 index : open_) whole += scoring_.own_score(nodes_[index].totals);

@@ -109,6 +109,7 @@ private:
     void visit_frontier(FeatureRange range, Worker& worker, Visit&& visit);
 
     void look(const Node& node, i32 feature, const i64* cells, int words, SplitScan& scan) const;
+    std::vector<FeatureRange> scan_ranges(i64 wanted) const;
     double find_nanoseconds() const;
     void find_best_splits();
     void find_common_split();

@@ -68,7 +68,8 @@ DYNO_FN double score_of_both(const Totals& left, const ScoreTask& task) {
     return feasible ? both : kInfeasible;
 }
 
-template <InstructionSet set, int words, bool has_missing>
+// Seeks the largest gains only if asked.
+template <InstructionSet set, int words, bool has_missing, bool seeks_largest>
 DYNO_FN LargestGains score_body(const ScoreTask& given) {
     const ScoreTask task = given;
     const double gamma = task.scoring.regularisation.gamma;
@@ -82,14 +83,18 @@ DYNO_FN LargestGains score_body(const ScoreTask& given) {
                                   present.count + task.missing.count};
         const double left = score_of_both<set>(with_missing, task);
         left_scores[k] = left;
-        const i64 left_bits = gain_bits(left, task.own_score, gamma);
-        largest_left = left_bits > largest_left ? left_bits : largest_left;
+        if constexpr (seeks_largest) {
+            const i64 bits = gain_bits(left, task.own_score, gamma);
+            largest_left = bits > largest_left ? bits : largest_left;
+        }
         // Without missing rows both sides score the same, and missing left wins the tie.
         if constexpr (has_missing) {
             const double right = score_of_both<set>(present, task);
             right_scores[k] = right;
-            const i64 right_bits = gain_bits(right, task.own_score, gamma);
-            largest_right = right_bits > largest_right ? right_bits : largest_right;
+            if constexpr (seeks_largest) {
+                const i64 bits = gain_bits(right, task.own_score, gamma);
+                largest_right = bits > largest_right ? bits : largest_right;
+            }
         }
     }
     return {{largest_right, largest_left}};
@@ -207,9 +212,9 @@ struct Kernels;
 #define DYNO_SPLIT_KERNELS(set, target)                                                                   \
     template <>                                                                                           \
     struct Kernels<set> {                                                                                 \
-        template <int words, bool has_missing>                                                            \
+        template <int words, bool has_missing, bool seeks_largest>                                        \
         target static LargestGains score(const ScoreTask& task) {                                         \
-            return score_body<set, words, has_missing>(task);                                             \
+            return score_body<set, words, has_missing, seeks_largest>(task);                              \
         }                                                                                                 \
         target static void add_scores(const double* scores, const i32* candidate_of, i64 n, double own,   \
                                       double* sum, i64* count) {                                          \
@@ -241,6 +246,14 @@ void compress(InstructionSet set, const i64* cells, i64 n, Candidates& to) {
     else compress_body<words>(cells, 0, n, to);
 }
 
+// Every bin a candidate; bins and candidates then need no table.
+template <int words>
+void copy(InstructionSet, const i64* cells, i64 n, Candidates& to) {
+    for (int w = 0; w < words; ++w)
+        for (i64 bin = 0; bin < n; ++bin) to.cells[w * to.stride + bin] = cells[bin * words + w];
+    to.n = n;
+}
+
 i64 whole_vectors(i64 n) { return (n + 7) / 8 * 8; }
 
 // Sums up to each candidate. The last one is repeated to a whole number of vectors: copies tie with it and lose.
@@ -255,9 +268,13 @@ void add_up(InstructionSet set, int words, Candidates& to) {
 }
 
 template <int words>
-LargestGains score_candidates(InstructionSet set, const ScoreTask& task, bool has_missing) {
+LargestGains score_candidates(InstructionSet set, const ScoreTask& task, bool has_missing, bool seeks_largest) {
     return with_kernels(set, [&](auto kernels) {
-        return has_missing ? kernels.template score<words, true>(task) : kernels.template score<words, false>(task);
+        if (seeks_largest)
+            return has_missing ? kernels.template score<words, true, true>(task)
+                               : kernels.template score<words, false, true>(task);
+        return has_missing ? kernels.template score<words, true, false>(task)
+                           : kernels.template score<words, false, false>(task);
     });
 }
 
@@ -273,11 +290,15 @@ SplitScan::SplitScan(const CellLayout& layout, InstructionSet set)
     seen_.assign(static_cast<std::size_t>(stride_ / 64 + 1), 0);
 }
 
-void SplitScan::load(const i64* cells, int words, i32 n_value_bins, const Totals& own, const Scoring& scoring,
-                     bool by_bin) {
+void SplitScan::load(const i64* cells, int words, i32 n_value_bins, i64 rows, const Totals& own,
+                     const Scoring& scoring, bool by_bin) {
     words_ = words;
     Candidates candidates{prefix_.data(), stride_, bins_.data(), by_bin ? candidate_of_.data() : nullptr};
-    const auto find = words == 1 ? compress<1> : words == 2 ? compress<2> : compress<3>;
+    // Level scores are by bin: leaving out a few bins would cost more than it saves.
+    const bool take_all = by_bin && rows > n_value_bins;
+    const auto find = words == 1   ? (take_all ? copy<1> : compress<1>)
+                      : words == 2 ? (take_all ? copy<2> : compress<2>)
+                                   : (take_all ? copy<3> : compress<3>);
     find(set_, cells, n_value_bins, candidates);
     score(candidates, cells + static_cast<i64>(n_value_bins) * words, n_value_bins, own, scoring);
 }
@@ -350,7 +371,7 @@ void SplitScan::score(Candidates& candidates, const i64* missing, i32 n_value_bi
     const ScoreTask task{prefix_.data(), stride_,    whole_vectors(candidates.n), own_,
                          missing_,       scoring_,   own_score_,                  {scores_[0].data(), scores_[1].data()}};
     const auto run = words == 1 ? score_candidates<1> : words == 2 ? score_candidates<2> : score_candidates<3>;
-    const LargestGains largest = run(set_, task, has_missing_);
+    const LargestGains largest = run(set_, task, has_missing_, candidates.candidate_of == nullptr);
     for (int side = 0; side < 2; ++side) largest_[side] = largest.of_side[side];
 }
 
@@ -391,7 +412,7 @@ void SplitScan::add_unsplittable(i64 offset, i32 n_value_bins, bool may_miss, do
 }
 
 Split SplitScan::at(i32 feature, i32 bin, bool missing_left) const {
-    const i64 k = candidate_of_[bin];
+    const i64 k = n_candidates_ == n_bins_ ? bin : candidate_of_[bin];
     const double both = scores_[has_missing_ ? missing_left : 1][k];
     const double gain = split_gain(both, 0.0, own_score_, scoring_.regularisation.gamma);
     return {{gain, feature, bin, missing_left}, left_of(k, missing_left), both >= 0.0};

@@ -39,7 +39,8 @@ public:
 
     // Looks at the cells of one feature of a node, of which improve, add_to_level and at then speak; the latter two need
     // `by_bin`.
-    void load(const i64* cells, int words, i32 n_value_bins, const Totals& own, const Scoring& scoring, bool by_bin);
+    void load(const i64* cells, int words, i32 n_value_bins, i64 rows, const Totals& own, const Scoring& scoring,
+              bool by_bin);
 
     // The same from at most kMostRows rows themselves, without a histogram: takes the node's rows, then looks at one
     // feature after the other. Costs as many steps as rows, not cells.
