@@ -14,16 +14,17 @@ namespace dyno {
 
 // 64-byte aligned, uninitialised storage.
 //
-// A large one is mapped by itself, on a boundary of huge pages: rows are looked up all over it, and with small pages
-// nearly every look-up is a walk of the page tables. It goes back to the system when it is freed, which a heap's need
-// not. What exceeds a whole number of huge pages lies in small ones, so no memory is taken for alignment's sake.
+// What is not small is mapped by itself, and so goes back to the system when it is freed, which a heap's need not.
+// What is large begins on a boundary of huge pages: rows are looked up all over it, and with small pages nearly every
+// look-up is a walk of the page tables. Its end beyond a whole number of huge pages lies in small ones, so that no
+// memory is taken for alignment's sake.
 class AlignedBytes {
 public:
     AlignedBytes() = default;
     explicit AlignedBytes(std::size_t size) : size_(size) {
         if (size > std::numeric_limits<std::size_t>::max() - 2 * kHugePage) throw std::bad_alloc();
         const std::size_t padded = (size + 127) / 64 * 64;  // 64 bytes of slack: vector loads may run over
-        if (padded >= kHugePage) {
+        if (padded >= kMapped) {
             data_ = map(padded);
             return;
         }
@@ -37,6 +38,7 @@ public:
 private:
     static constexpr std::size_t kPage = 4096;
     static constexpr std::size_t kHugePage = std::size_t{2} << 20;
+    static constexpr std::size_t kMapped = std::size_t{256} << 10;
 
     struct Release {
         std::size_t n_mapped;  // 0: it came from the heap

@@ -8,6 +8,7 @@ namespace {
 
 constexpr i64 kChunksPerWorker = 4;
 constexpr i64 kLeastChunk = 1024;            // rows
+constexpr i64 kCellsPerRow = 2;              // clearing and adding so many costs as much as fetching a row once more
 constexpr i64 kMostChunk = kPackedRows - 1;  // so that packed cells hold it
 constexpr i64 kCellsPerPiece = 4096;
 
@@ -26,7 +27,7 @@ void HistogramBuilder::build(const std::vector<BuildOrder>& orders, const RowGra
     const double nanoseconds = kNanosecondsToAdd * n_rows * plane_.n_features;
     const i64 n_chunks = static_cast<i64>(chunks_.size());
     const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
-    const auto ranges = feature_ranges(plane_, divide_up(meeting, std::max<i64>(n_chunks, 1)));
+    const auto ranges = feature_ranges(plane_, ranges_wanted(meeting));
     const i64 n_ranges = static_cast<i64>(ranges.size());
     const auto build_one = [&](i64 task, int worker) {
         const BuildOrder& chunk = chunks_[task / n_ranges];
@@ -42,13 +43,23 @@ void HistogramBuilder::build(const RowSpan& rows, FeatureRange range, const Stri
     add_rows(plane_, layout_, gradients, rows, range, to, staging_[worker]);
 }
 
+// Enough that no chunk keeps a worker for long after the others are done; chunks lie in order of size.
+i64 HistogramBuilder::ranges_wanted(i64 n_workers) const {
+    const i64 n_chunks = static_cast<i64>(chunks_.size());
+    if (n_chunks <= 1) return n_workers;
+    if (n_chunks >= kChunksPerWorker * n_workers) return 1;
+    i64 n_rows = 0;
+    for (const BuildOrder& chunk : chunks_) n_rows += chunk.rows.n;
+    return divide_up(2 * n_workers * chunks_.front().rows.n, std::max<i64>(n_rows, 1));
+}
+
 void HistogramBuilder::cut_in_chunks(const std::vector<BuildOrder>& orders, bool packed) {
     chunks_.clear();
     sums_.clear();
     i64 n_rows = 0;
     for (const BuildOrder& order : orders) n_rows += order.rows.n;
-    // A chunk has a histogram to clear and to add: with fewer rows that would cost more than sharing saves.
-    const i64 least = std::clamp(layout_.n_cells() / 8, kLeastChunk, kMostChunk);
+    // A chunk has a histogram to clear and to add: with fewer rows it costs less to share out the features.
+    const i64 least = std::clamp(layout_.n_cells() / kCellsPerRow, kLeastChunk, kMostChunk);
     const i64 size = std::clamp(divide_up(n_rows, kChunksPerWorker * team_.size()), least, kMostChunk);
     std::size_t n_partials = 0;
     for (const BuildOrder& order : orders) {

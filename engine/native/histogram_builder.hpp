@@ -35,6 +35,7 @@ private:
     };
 
     void cut_in_chunks(const std::vector<BuildOrder>& orders, bool packed);
+    i64 ranges_wanted(i64 n_workers) const;
     Strip partial(std::size_t index, int words);
     void add_up();
 

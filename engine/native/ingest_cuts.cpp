@@ -1,6 +1,7 @@
 // Quantile cuts (contract §3): distinct values of every feature, or the weighted quantiles of a sample of rows.
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "guarded.hpp"
 #include "ingest.hpp"
@@ -52,7 +53,7 @@ double midpoint(double a, double b) {
 
 // One bin a value.
 template <class Key>
-FeatureCuts cuts_between_all(const std::vector<Key>& distinct) {
+FeatureCuts cuts_between_all(std::span<const Key> distinct) {
     FeatureCuts cuts;
     for (std::size_t i = 1; i < distinct.size(); ++i) {
         cuts.values.push_back(midpoint(value_of(distinct[i - 1]), value_of(distinct[i])));
@@ -63,7 +64,7 @@ FeatureCuts cuts_between_all(const std::vector<Key>& distinct) {
 
 // Each bin takes the share nearest to an even split of what is left.
 template <class Key>
-FeatureCuts quantile_cuts(const std::vector<Key>& distinct, const std::vector<i64>& cumulative, i64 max_bin) {
+FeatureCuts quantile_cuts(std::span<const Key> distinct, std::span<const i64> cumulative, i64 max_bin) {
     FeatureCuts cuts;
     cuts.values.reserve(max_bin - 1);
     const i64 total = cumulative.back();
@@ -84,10 +85,22 @@ FeatureCuts quantile_cuts(const std::vector<Key>& distinct, const std::vector<i6
 }
 
 template <class Key>
-FeatureCuts choose_cuts(const std::vector<Key>& distinct, const std::vector<i64>& cumulative, i64 max_bin) {
-    if (static_cast<i64>(distinct.size()) <= max_bin) return cuts_between_all(distinct);
-    return quantile_cuts(distinct, cumulative, max_bin);
+FeatureCuts choose_cuts(std::span<const Key> distinct, std::span<const i64> cumulative, i64 max_bin) {
+    if (static_cast<i64>(distinct.size()) <= max_bin) return cuts_between_all<Key>(distinct);
+    return quantile_cuts<Key>(distinct, cumulative, max_bin);
 }
+
+// An array that goes back to the system: the heap would keep it through the fit that follows.
+template <class T>
+class Scratch {
+public:
+    Scratch() = default;
+    explicit Scratch(std::size_t size) : bytes_(size * sizeof(T)) {}
+    T* data() { return reinterpret_cast<T*>(bytes_.data()); }
+
+private:
+    AlignedBytes bytes_;
+};
 
 // The features of one group, one after the other: `Item` is a key, alone or with its row's weight.
 template <class Value, class Item>
@@ -104,11 +117,13 @@ public:
         std::vector<Column> crowded;
         for (const int f : many) crowded.push_back(columns_[f]);
         const i64 count = sample_.count;
-        std::vector<Key> keys(many.size() * count);
+        Scratch<Key> keys(many.size() * count);
         load_keys<Value>(crowded.data(), static_cast<int>(crowded.size()), count,
                          [this](i64 i) { return sample_.row(i); }, keys.data(), count);
-        items_.resize(count);
-        spare_.resize(count);
+        items_ = Scratch<Item>(count);
+        spare_ = Scratch<Item>(count);
+        distinct_ = Scratch<Key>(count);
+        cumulative_ = Scratch<i64>(count);
         for (std::size_t j = 0; j < many.size(); ++j) out[many[j]] = cut_sampled(keys.data() + j * count);
     }
 
@@ -133,35 +148,33 @@ private:
         for (const int f : few) {
             std::vector<Key> distinct = seen[f].keys();
             std::sort(distinct.begin(), distinct.end());
-            if (!distinct.empty()) out[f] = cuts_between_all(distinct);
+            if (!distinct.empty()) out[f] = cuts_between_all<Key>(distinct);
         }
         std::sort(many.begin(), many.end());
         return many;
     }
 
     FeatureCuts cut_sampled(const Key* keys) {
+        Item* items = items_.data();
         std::size_t present = 0;
         for (i64 i = 0; i < sample_.count; ++i) {
             if (keys[i] == MISSING_KEY<Key>) continue;
-            if constexpr (std::is_same_v<Item, Key>) items_[present++] = keys[i];
-            else items_[present++] = {keys[i], sample_.weights[i]};
+            if constexpr (std::is_same_v<Item, Key>) items[present++] = keys[i];
+            else items[present++] = {keys[i], sample_.weights[i]};
         }
-        const Item* sorted = radix_sort(items_.data(), spare_.data(), present);
-        distinct_.clear();
-        cumulative_.clear();
+        const Item* sorted = radix_sort(items, spare_.data(), present);
+        Key* distinct = distinct_.data();
+        i64* cumulative = cumulative_.data();
+        std::size_t n_distinct = 0;
         i64 sum = 0;
         for (std::size_t i = 0; i < present; ++i) {
             if constexpr (std::is_same_v<Item, Key>) sum += 1;
             else sum += sorted[i].weight;
             const Key key = key_of(sorted[i]);
-            if (distinct_.empty() || distinct_.back() != key) {
-                distinct_.push_back(key);
-                cumulative_.push_back(sum);
-            } else {
-                cumulative_.back() = sum;
-            }
+            if (n_distinct == 0 || distinct[n_distinct - 1] != key) distinct[n_distinct++] = key;
+            cumulative[n_distinct - 1] = sum;
         }
-        return choose_cuts(distinct_, cumulative_, max_bin_);
+        return choose_cuts<Key>({distinct, n_distinct}, {cumulative, n_distinct}, max_bin_);
     }
 
     const Column* columns_;
@@ -169,9 +182,9 @@ private:
     i64 n_rows_;
     const Sample& sample_;
     i64 max_bin_;
-    std::vector<Item> items_, spare_;
-    std::vector<Key> distinct_;
-    std::vector<i64> cumulative_;
+    Scratch<Item> items_, spare_;  // of the sample
+    Scratch<Key> distinct_;
+    Scratch<i64> cumulative_;
 };
 
 template <class Value>

@@ -112,8 +112,7 @@ void copy_rows(i32* to, const i32* from, i64 n) {
 RowOrder::RowOrder(const Plane& plane, InstructionSet set) : plane_(plane), set_(set) {
     const std::size_t size = static_cast<std::size_t>(plane.n_rows) * sizeof(i32);
     rows_ = AlignedBytes(size);
-    right_ = AlignedBytes(size);
-    if (plane.n_rows > kChunk) left_ = AlignedBytes(size);
+    divided_ = AlignedBytes(size);
 }
 
 void RowOrder::reset(Team& team) {
@@ -127,8 +126,7 @@ void RowOrder::reset(Team& team) {
 
 std::vector<i64> RowOrder::partition(const std::vector<Node>& nodes, const std::vector<i32>& planned, Team& team) {
     i32* rows = reinterpret_cast<i32*>(rows_.data());
-    i32* left = reinterpret_cast<i32*>(left_.data());
-    i32* right = reinterpret_cast<i32*>(right_.data());
+    i32* divided = reinterpret_cast<i32*>(divided_.data());
     std::vector<Chunk> chunks = chunks_of(nodes, planned);
     double n_rows = 0;
     for (const i32 index : planned) n_rows += static_cast<double>(nodes[index].rows());
@@ -138,11 +136,13 @@ std::vector<i64> RowOrder::partition(const std::vector<Node>& nodes, const std::
             Chunk& chunk = chunks[c];
             const Candidate& split = nodes[planned[chunk.planned]].best.candidate;
             i32* const own = rows + chunk.begin;
-            i32* const lefts = chunk.is_whole ? own : left + chunk.begin;
+            i32* const rights = divided + chunk.begin;
             const i64 n = chunk.end - chunk.begin;
             const auto run = plane_.wide ? divide<std::uint16_t> : divide<std::uint8_t>;
-            chunk.n_left = run(set_, plane_, split, own, n, lefts, right + chunk.begin);
-            if (chunk.is_whole) copy_rows(own + chunk.n_left, right + chunk.begin, n - chunk.n_left);
+            chunk.n_left = run(set_, plane_, split, own, n, own, rights);  // the left rows to their own chunk's front
+            const i64 n_right = n - chunk.n_left;
+            if (chunk.is_whole) copy_rows(own + chunk.n_left, rights, n_right);
+            else copy_rows(rights + n_right, own, chunk.n_left);
         },
         n_rows);
 
@@ -158,9 +158,9 @@ std::vector<i64> RowOrder::partition(const std::vector<Node>& nodes, const std::
         if (chunk.is_whole) return;
         const i64 first = nodes[planned[chunk.planned]].begin;
         const i64 rights_before = chunk.begin - first - before[c];
-        copy_rows(rows + first + before[c], left + chunk.begin, chunk.n_left);
-        copy_rows(rows + first + n_left[chunk.planned] + rights_before, right + chunk.begin,
-                  chunk.end - chunk.begin - chunk.n_left);
+        const i64 n_right = chunk.end - chunk.begin - chunk.n_left;
+        copy_rows(rows + first + before[c], divided + chunk.begin + n_right, chunk.n_left);
+        copy_rows(rows + first + n_left[chunk.planned] + rights_before, divided + chunk.begin, n_right);
     });
     return n_left;
 }

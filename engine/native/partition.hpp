@@ -24,8 +24,7 @@ private:
     const Plane& plane_;
     InstructionSet set_;
     AlignedBytes rows_;
-    AlignedBytes left_;  // where chunks of one node put their rows until all are counted
-    AlignedBytes right_;
+    AlignedBytes divided_;  // where chunks put their rows, right before left, until a node's are all counted
 };
 
 }  // namespace dyno

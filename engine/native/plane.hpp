@@ -22,8 +22,8 @@ struct Plane {
     AlignedBytes rows;            // n_rows x row_stride
     AlignedBytes columns;         // n_features x column_stride
 
-    // Storage for the bins, not yet filled. A row is padded so that it starts no more cache lines than it must and can
-    // be copied in whole vectors; what the padding holds is never looked at.
+    // Storage for the bins, not yet filled. A row is padded a little, so that it starts few cache lines;
+    // what the padding holds is never looked at.
     static Plane allocate(i64 n_rows, std::vector<i32> value_bins, bool wide) {
         Plane plane;
         plane.n_rows = n_rows;
@@ -56,12 +56,13 @@ struct Plane {
     }
 
 private:
-    // Bytes: a power of two up to half a cache line, above that a multiple of 32.
+    // Bytes: a multiple of as large a power of two as adds little, so that a row starts few cache lines.
     static i64 padded_row(i64 bytes) {
-        if (bytes > 32) return (bytes + 31) / 32 * 32;
-        i64 padded = 4;
-        while (padded < bytes) padded *= 2;
-        return padded;
+        for (i64 multiple = 32; multiple > 1; multiple /= 2) {
+            const i64 padded = (bytes + multiple - 1) / multiple * multiple;
+            if (padded - bytes <= bytes / 12) return padded;
+        }
+        return bytes;
     }
 };
 
