@@ -10,27 +10,33 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from typing import Annotated, Any, NoReturn
 
 import typer
-from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.table import Table
 
 from engine.cli import app as engine_app
 from engine.kernels.cli import kernels
+from ladders import knobs_found, render_knobs, render_plan
+from ladders.admission import BusyError, alone, judge_host
 from ladders.asv_machine import asv_machine
+from ladders.bisect_cli import bisect_command
+from ladders.compare_cli import compare
 from ladders.contenders import CONTENDERS
-from ladders.data.cache import cache_folder
+from ladders.data.task import DataError
+from ladders.foresight import data_notes, estimate_of, foresee, named, refused_builds
+from ladders.mde_cli import plan_command
 from ladders.plan import Plan, make_plan
-from ladders.progress import Display, Estimate, Fit, duration, expected_seconds
-from ladders.runner import Step, answering, measure, missing, prepare_steps
-from ladders.sandwich import observe
+from ladders.progress import Display, Estimate
+from ladders.runner import Step, answering, foresee_steps, measure, memory_room, missing, prepare_steps
 from ladders.scenario import load_scenario, scenario_names
 from probes.cli import passport, probe
 from probes.cores import usable_cores
-from probes.thresholds import ThresholdError, load_thresholds
-from results import render, render_growth, render_pairs
+from probes.identity import gpu_at_hand
+from probes.thresholds import ThresholdError
+from results import render, render_growth, render_pairs, render_predict
 from results.cli import results_app, standings
 from results.schema import Row
 from results.standings import Standings
@@ -41,6 +47,7 @@ REPORTS: dict[str, Callable[[Standings, Console], None]] = {
     "standings": render.to_terminal,
     "pairs": render_pairs.to_terminal,
     "growth": render_growth.to_terminal,
+    "predict": render_predict.to_terminal,
 }
 """What the end of a run shows, by the scenario's `report`."""
 
@@ -78,6 +85,9 @@ app.add_typer(ladder_app, name="ladder")
 app.add_typer(engine_app, name="engine")
 app.add_typer(results_app, name="results")
 app.command()(standings)
+results_app.command()(compare)
+app.command("bisect")(bisect_command)
+app.command("plan")(plan_command)
 app.command(epilog="Example: dyno probe --quick --for gpu && dyno ladder run msd-shaped")(probe)
 app.command()(passport)
 app.command("asv-machine")(asv_machine)
@@ -133,6 +143,9 @@ Threads = Annotated[
         help="Numbers, comma-separated: every contender at each.  [default: the scenario's, else all usable cores]"
     ),
 ]
+Data = Annotated[
+    str | None, typer.Option(help="A copy on disk of what the ladder would fetch: zip, txt or csv.", metavar="PATH")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of tables.")]
 
 
@@ -163,23 +176,46 @@ def show_plan(
     rungs: Rungs = None,
     contenders: Contenders = None,
     threads: Threads = None,
+    data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a run would measure now, in order, and about how long it would take. Makes the data, trains nothing."""
-    plan = _plan(name, scale, repeats, rungs, contenders, threads)
-    rows = _read(local_store(), plan)
-    steps = _steps(plan)
-    to_do = missing(steps, rows)
+    """What a run would take, before anything is made or run: memory, time, what is measured, what is left out."""
+    plan = _plan(name, scale, repeats, rungs, contenders, threads, data)
+    rows = _read(local_store(), plan.scenario.name)
+    steps = foresee_steps(plan)
+    to_do = missing(steps, [row for row in rows if row.scale == plan.scale])
+    found = foresee(plan, steps, to_do, rows)
+    refused = refused_builds(plan)
     if as_json:
-        print(json.dumps([{**step.fields, "to_do": step in to_do} for step in steps], indent=2))
+        lines = {(line.rung, line.threads, line.contender): line for line in found}
+        waiting = {id(step) for step in to_do}
+        listed = [
+            {**asdict(lines[named(step)]), **step.fields, "to_do": id(step) in waiting}
+            | ({"skipped": refused[step.fit.contender]} if step.fit.contender in refused else {})
+            for step in steps
+        ]
+        print(json.dumps(listed, indent=2))
         return
-    table = Table("rung", "threads", "repeat", "order", "contender", "", box=None, pad_edge=False)
-    for step in steps:
-        fit, state = step.fit, "" if step in to_do else "measured"
-        table.add_row(fit.rung.name, str(fit.threads), str(fit.repeat), str(fit.order), fit.contender, state)
-    Console().print(table)
-    seconds = Estimate(_expected(steps), rows).left(_names(to_do))
-    Console().print(f"{len(to_do)} of {len(steps)} fits to do, about {duration(seconds)}")
+    render_plan.to_terminal(found, [*data_notes(plan), *_host_notes(plan)], refused, memory_room(), Console())
+
+
+@ladder_app.command("knobs", epilog="Example: dyno ladder knobs small --contenders lightgbm,catboost")
+def show_knobs(name: Name = "small", contenders: Contenders = None, as_json: AsJson = False) -> None:
+    """What every library is asked in its own words, what its trained model shows, and what has no equivalent.
+
+    Read off the ladder's rows where there are any of these knobs, else off a tiny fit, on the ladder's first rung.
+    """
+    plan = _plan(name, 1.0, 1, None, contenders, None, None)
+    rows = _read(local_store(), plan.scenario.name)
+    with Console(stderr=True).status("a tiny fit for each contender without a row"):
+        try:
+            shown = knobs_found.show(plan, rows)
+        except (OSError, ValueError) as error:
+            _fail(str(error), USAGE)
+    if as_json:
+        print(json.dumps(knobs_found.to_values(shown), indent=2))
+        return
+    render_knobs.to_terminal(shown, render.terminal())
 
 
 @ladder_app.command("run", epilog="Example: dyno ladder run cpu-pairs --rungs msd-year --threads 1,2 --repeats 3")
@@ -190,6 +226,7 @@ def run(
     rungs: Rungs = None,
     contenders: Contenders = None,
     threads: Threads = None,
+    data: Data = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is already measured.")] = False,
     accept_unhealthy: Annotated[
         bool,
@@ -205,18 +242,18 @@ def run(
     A run that was interrupted or killed goes on where it stopped: the same command again. A host that the quick probe
     rejects stops a GPU ladder before any data is made, and marks a CPU ladder's rows; see dyno probe.
     """
-    plan = _plan(name, scale, repeats, rungs, contenders, threads)
+    plan = _plan(name, scale, repeats, rungs, contenders, threads, data)
     store = local_store()
     with _alone():
         _admit(plan, accept_unhealthy)
-        earlier = _read(store, plan)
+        rows = _read(store, plan.scenario.name)
         steps = _steps(plan)
-        to_do = steps if fresh else missing(steps, earlier)
+        to_do = steps if fresh else missing(steps, [row for row in rows if row.scale == plan.scale])
         if len(to_do) < len(steps):
             measured = f"{len(steps) - len(to_do)} of {len(steps)} fits are measured already"
             typer.echo(f"{measured}; --fresh measures them again", err=True)
-        _measure_all(to_do, plan, store, Estimate(_expected(steps), earlier), as_json)
-    rows = answering(steps, _read(store, plan))
+        _measure_all(to_do, plan, store, estimate_of(plan, steps, rows), as_json)
+    rows = answering(steps, _read(store, plan.scenario.name))
     if not any(row.status == "ok" and row.valid for row in rows):
         _fail(f"nothing measured: none of {len(steps)} fits has status ok; see the messages above", NOTHING_MEASURED)
     if not as_json:
@@ -224,7 +261,7 @@ def run(
 
 
 def _measure_all(to_do: list[Step], plan: Plan, store: Store, estimate: Estimate, as_json: bool) -> None:
-    fits = _names(to_do)
+    fits = [named(step) for step in to_do]
     done = 0
     try:
         with Display(Console(stderr=True), fits, estimate) as display:
@@ -249,6 +286,7 @@ def _plan(
     rungs: str | None,
     contenders: str | None,
     threads: str | None,
+    data: str | None,
 ) -> Plan:
     try:
         return make_plan(
@@ -260,6 +298,7 @@ def _plan(
             rungs=_listed(rungs),
             contenders=_listed(contenders),
             threads=_numbers(threads),
+            data=data,
         )
     except ValueError as error:
         _fail(str(error), USAGE)
@@ -282,20 +321,17 @@ def _steps(plan: Plan) -> list[Step]:
     try:
         with console.status("data") as status:
             return prepare_steps(plan, status.update)
+    except DataError as error:
+        _fail(str(error), NOTHING_MEASURED)
     except (OSError, ValueError) as error:
         _fail(str(error), USAGE)
 
 
 def _alone() -> AbstractContextManager:
-    """Hold the host for one ladder: two at once would measure each other."""
-    folder = cache_folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(folder / "run.lock").acquire(timeout=0)
-    except Timeout:
-        _fail("another ladder is running on this host, and two at once would measure each other: wait for it", USAGE)
-    except OSError as error:
-        _fail(f"cannot write to {folder} ({error.strerror}); set DYNO_CACHE_DIR to a writable directory", USAGE)
+        return alone()
+    except BusyError as error:
+        _fail(str(error), USAGE)
 
 
 def _admit(plan: Plan, accept_unhealthy: bool) -> None:
@@ -308,7 +344,7 @@ def _admit(plan: Plan, accept_unhealthy: bool) -> None:
         told = f"{threads} threads are more than the {_cores()} cores this process may use"
         _fail(f"{told}: --threads {_cores()}, or --accept-unhealthy to run all the same", USAGE)
     try:
-        judgement = observe(target, threads, load_thresholds()).judgement
+        judgement = judge_host(target, threads)
     except ThresholdError as error:
         _fail(str(error), USAGE)
     rejected = judgement.decision == "reject"
@@ -327,29 +363,26 @@ def _cores() -> int:
     return max(1, math.floor(usable_cores() or os.cpu_count() or 1))
 
 
-def _read(store: Store, plan: Plan) -> list[Row]:
-    """This ladder's rows at this scale."""
+def _host_notes(plan: Plan) -> list[str]:
+    """Why a run would not begin on this host."""
+    notes = []
+    threads = max(fit.threads for fit in plan.fits)
+    if threads > _cores():
+        notes.append(f"{threads} threads are more than the {_cores()} cores of this host: run needs --accept-unhealthy")
+    if plan.scenario.target == "gpu" and not gpu_at_hand():
+        notes.append("this host has no GPU: run stops at the quick probe (exit code 4)")
+    return notes
+
+
+def _read(store: Store, ladder: str) -> list[Row]:
+    """This ladder's rows, at any scale."""
     try:
-        content = store.read(plan.scenario.name)
+        content = store.read(ladder)
     except StoreError as error:
         _fail(str(error), USAGE)
     for problem in content.problems:
         typer.echo(f"passed over: {problem}", err=True)
-    return [row for row in content.rows if row.scale == plan.scale]
-
-
-def _names(steps: list[Step]) -> list[Fit]:
-    return [(step.fit.rung.name, step.fit.threads, step.fit.contender) for step in steps]
-
-
-def _expected(steps: list[Step]) -> dict[Fit, float]:
-    """Seconds a fit, by what is known before any is measured; none for what cannot be."""
-    seconds = {}
-    for name, step in zip(_names(steps), steps, strict=True):
-        cells = step.fields.get("n_rows", 0) * step.fields.get("n_features", 0)
-        guess = expected_seconds(cells, step.fit.asked.n_estimators, step.fit.threads)
-        seconds[name] = 0.0 if step.unsupported else guess
-    return seconds
+    return content.rows
 
 
 def _fail(message: str, code: int) -> NoReturn:

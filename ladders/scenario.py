@@ -118,8 +118,8 @@ class Scenario(Strict):
         Where it is measured, and so what the host is probed for.
     threads : list of int, optional
         Every contender is measured at each of these numbers of threads; if not given, once, at all usable cores.
-    report : {"standings", "pairs", "growth"}
-        What a run shows at its end: see `results.standings`, `results.pairs`, `results.growth`.
+    report : {"standings", "pairs", "growth", "predict"}
+        What a run shows at its end: see `results.render` and its neighbours of those names.
     contenders : tuple of str
         All that are known, if not given.
     knobs : Common
@@ -135,7 +135,7 @@ class Scenario(Strict):
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] = 600.0
     target: Literal["cpu", "gpu"] = "cpu"
     threads: Threads | None = None
-    report: Literal["standings", "pairs", "growth"] = "standings"
+    report: Literal["standings", "pairs", "growth", "predict"] = "standings"
     contenders: Annotated[list[str], Field(min_length=1)] = list(CONTENDERS)
     knobs: Common
     limits: dict[Growth, Limits]

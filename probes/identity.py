@@ -19,9 +19,14 @@ TRACES = ("proc/driver/nvidia/version", "dev/nvidiactl", "dev/dxg")
 @cache
 def gpu_of_this_host() -> dict[str, Any] | None:
     """The card as NVML shows it, asked once a process and in a child, as a broken driver may hang; None without one."""
-    if not any((Path("/") / trace).exists() for trace in TRACES):
+    if not gpu_at_hand():
         return None
     return gpu_of(supervise([IdentityProbe()], load_thresholds(), threads=1, limit_s=QUICK_LIMIT_S))
+
+
+def gpu_at_hand() -> bool:
+    """Whether anything of an NVIDIA driver is here, without asking it."""
+    return any((Path("/") / trace).exists() for trace in TRACES)
 
 
 def gpu_of(checks: Iterable[Check]) -> dict[str, Any] | None:

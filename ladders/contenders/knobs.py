@@ -209,10 +209,24 @@ def translate(library: str, knobs: Knobs) -> dict[str, Any]:
     KeyError
         If the library does not take this objective or growth.
     """
-    rules = ((rules[library], getattr(knobs, ours)) for ours, rules in TABLE.items())
-    asked = {rule[0]: rule[1](value, knobs) for rule, value in rules if rule is not None}
-    footing = {name: value(knobs) if callable(value) else value for name, value in FOOTING[library].items()}
-    return {**footing, **asked}
+    return {**footing_of(library, knobs), **dict(filter(None, asked_of(library, knobs).values()))}
+
+
+def asked_of(library: str, knobs: Knobs) -> dict[str, tuple[str, Any] | None]:
+    """For each of our knobs the library's own name and value; None where it has no equivalent.
+
+    Raises
+    ------
+    KeyError
+        If the library does not take this objective or growth.
+    """
+    rules = {ours: rules[library] for ours, rules in TABLE.items()}
+    return {ours: rule and (rule[0], rule[1](getattr(knobs, ours), knobs)) for ours, rule in rules.items()}
+
+
+def footing_of(library: str, knobs: Knobs) -> dict[str, Any]:
+    """What equal footing sets besides."""
+    return {name: value(knobs) if callable(value) else value for name, value in FOOTING[library].items()}
 
 
 def not_honoured(asked: Knobs, found: Mapping[str, JsonValue]) -> str | None:

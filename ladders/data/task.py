@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 ARRAYS = ("X_train", "y_train", "X_test", "y_test")
+
+
+class DataError(ValueError):
+    """Data that are not made but had cannot be had, or are not what they should be."""
+
+
+class Shape(NamedTuple):
+    """Rows of the training and the test part, and columns."""
+
+    train: int
+    test: int
+    columns: int
+
+    @property
+    def nbytes(self) -> int:
+        """Of all four arrays."""
+        return 4 * (self.train + self.test) * (self.columns + 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,13 +94,14 @@ def knobs_fixture():
 def job(small):
     """A job on the small task."""
 
-    def make(module: str, **changes) -> Job:
+    def make(module: str, how: dict | None = None, **changes) -> Job:
         return Job(
             module=module,
             knobs=knobs(**changes),
             folder=str(small.folder),
             data_hash=small.digest,
             parent=os.getpid(),
+            **(how or {}),
         )
 
     return make

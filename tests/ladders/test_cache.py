@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ladders.data import cache
-from ladders.data.cache import Stored, prepare
+from ladders.data.cache import Stored, cached, prepare
 
 OPTIONS = {"rows": 500, "columns": 5, "seed": 3}
 
@@ -119,3 +119,40 @@ def test_the_platform_chooses_where_nobody_says(monkeypatch):
 
 def test_loaded_arrays_are_not_mapped():
     assert not isinstance(prepare("tall", OPTIONS).load().X_train, np.memmap)
+
+
+def test_what_is_cached_is_known_without_making_it(empty_cache):
+    assert cached("tall", OPTIONS) is None
+    assert not empty_cache.exists()
+    made = prepare("tall", OPTIONS)
+    assert cached("tall", OPTIONS) == made
+    (made.folder / "task.json").write_text("{")
+    assert cached("tall", OPTIONS) is None
+
+
+def test_a_csv_file_is_written_once(empty_cache):
+    stored = prepare("tall", OPTIONS)
+    path = stored.csv()
+    written = path.stat().st_mtime_ns
+    assert stored.csv() == path
+    assert path.stat().st_mtime_ns == written
+    assert len(path.read_text().splitlines()) == OPTIONS["rows"]
+
+
+def test_a_disk_without_room_is_an_error_before_anything_is_made(empty_cache):
+    """2^62 bytes fit on no disk; rows are not generated first."""
+    with pytest.raises(OSError, match=r"GB are needed and .* GB are free\); set DYNO_CACHE_DIR"):
+        prepare("tall", {"rows": 2**54, "columns": 63, "seed": 1})
+    assert [path.suffix for path in empty_cache.iterdir()] == [".lock"]
+
+
+def test_another_file_at_the_same_path_is_another_task(tmp_path):
+    copy = tmp_path / "copy.txt"
+    copy.write_text("1")
+    first = cache._folder("msd", {"path": str(copy)}, 1.0)
+    assert cache._folder("msd", {"path": str(copy)}, 1.0) == first
+    copy.write_text("12")
+    assert cache._folder("msd", {"path": str(copy)}, 1.0) != first
+    copy.unlink()
+    with pytest.raises(ValueError, match="cannot read"):
+        prepare("msd", {"path": str(copy)})

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from ladders.data.flights import SCHEDULE, WEATHER, data_folder, make_flights
+from ladders.data.flights import SCHEDULE, WEATHER, data_folder, flights_shape, make_flights
 
 COLUMN = {name: index for index, name in enumerate((*SCHEDULE, *WEATHER))}
 
@@ -85,6 +85,12 @@ def test_scale_keeps_a_share_spread_over_the_year(scale, delay):
     assert len(part.y_train) == max(1, round(len(delay.y_train) * scale))
     if scale == 0.1:
         assert set(part.X_train[:, COLUMN["month"]]) == set(range(1, 13))
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1])
+def test_the_shape_is_known_before_the_package_is_read(scale):
+    task = make_flights(scale=scale)
+    assert flights_shape(scale=scale) == (len(task.y_train), *task.X_test.shape)
 
 
 def test_the_package_is_not_imported():

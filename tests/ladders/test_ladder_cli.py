@@ -62,6 +62,8 @@ def test_plan_then_run_then_nothing_left(scenario_file, steady_tree):
         (("flights", "--rungs", ","), "no rung is named"),
         (("flights", "--contenders", "catbost"), "did you mean 'catboost'"),
         (("flights", "--contenders", ","), "no contender"),
+        (("flights", "--data", "none.zip"), "is not a file"),
+        (("flights", "--data", __file__), "'flights' makes its own"),
     ],
 )
 @pytest.mark.parametrize("command", ["plan", "run"])
@@ -69,6 +71,52 @@ def test_usage(command, arguments, told):
     found = dyno("ladder", command, *arguments)
     assert found.exit_code == 2
     assert told in found.stderr
+
+
+def test_a_plan_makes_nothing(scenario_file, empty_cache):
+    found = dyno("ladder", "plan", scenario_file)
+    assert found.exit_code == 0
+    assert not empty_cache.exists()
+    for told in ("2,000 + 400 rows, 6 columns", "2 of 2", "host GB", "to be made", "4 of 4 fits to do, about"):
+        assert told in found.stdout
+
+
+@WITHOUT_GPU
+def test_a_plan_of_a_gpu_ladder_says_what_is_missing(empty_cache):
+    found = dyno("ladder", "plan", "gpu-tall", "--rungs", "16m-128", "--threads", 4096)
+    assert found.exit_code == 0
+    assert not empty_cache.exists()
+    for told in (
+        "skipped on 16m-128: lightgbm: this LightGBM was built without CUDA",
+        "this host has no GPU",
+        "4096 th",
+    ):
+        assert told in found.stdout
+
+
+def test_data_that_cannot_be_had_are_nothing_measured(tmp_path):
+    (tmp_path / "copy.txt").write_text("2001,1\n")
+    found = dyno("ladder", "run", "msd", "--rungs", "sixteenth", "--data", tmp_path / "copy.txt")
+    assert found.exit_code == 3
+    assert "2 columns, YearPredictionMSD has 91" in found.stderr
+    assert "msd-shaped" in found.stderr
+
+
+def test_knobs_of_two_libraries(scenario_file):
+    shown = json.loads(dyno("ladder", "knobs", scenario_file, "--json").stdout)
+    assert [one["contender"] for one in shown] == ["xgboost-depthwise", "lightgbm"]
+    assert shown[0]["found"]["device"] == "cpu"
+    assert dyno("ladder", "knobs", "smal").exit_code == 2
+
+
+def test_the_predict_ladder_shows_calls_by_rows(scenario_file):
+    text = scenario_file.read_text().replace("repeats = 2", 'repeats = 1\nreport = "predict"')
+    scenario_file.write_text(text + "predictions = true\n")
+    found = dyno("ladder", "run", scenario_file)
+    assert found.exit_code == 0, found.output
+    assert "raw 1 " in found.stdout
+    assert "dataset 400" in found.stdout
+    assert "M rows/s" in found.stdout
 
 
 def test_nothing_measured_is_three(scenario_file):

@@ -98,3 +98,17 @@ def test_the_command_measures_one_contender_again():
 def test_refuses(chosen):
     with pytest.raises(ValueError, match=r"scale|repeats|threads|contender|rung"):
         make_plan(FLIGHTS, cores=2, **chosen)
+
+
+def test_a_copy_on_disk_goes_to_the_rungs_that_fetch_and_into_the_command(tmp_path):
+    copy = tmp_path / "copy.zip"
+    copy.write_bytes(b"")
+    plan = make_plan(load_scenario("msd"), cores=2, data=str(copy))
+    assert (
+        {fit.rung.options["path"] for fit in plan.fits} == {str(copy)} == {rung.options["path"] for rung in plan.rungs}
+    )
+    assert f"--data={copy}" in plan.command(plan.fits[0])
+    with pytest.raises(ValueError, match="is not a file"):
+        make_plan(load_scenario("msd"), cores=2, data=str(tmp_path))
+    with pytest.raises(ValueError, match="'flights' makes its own"):
+        make_plan(FLIGHTS, cores=2, data=str(copy))

@@ -1,6 +1,7 @@
 import pytest
 
 from ladders.contenders import CONTENDERS
+from ladders.data.sources import SOURCES
 from ladders.scenario import load_scenario, scenario_names
 
 
@@ -46,6 +47,10 @@ def test_knobs_of_a_pair_are_equal():
         ('objective = "sq', 'knobs = { n_estimator = 3 }\nobjective = "sq', "did you mean 'n_estimators'"),
         ('objective = "sq', 'repeats = 0\nobjective = "sq', "rungs.0.repeats=0"),
         ('objective = "sq', 'limits = { depthwise = { max_depth = 17 } }\nobjective = "sq', "max_depth=17"),
+        ('objective = "sq', 'watch = true\nobjective = "sq', "watches rows, and none are held_out"),
+        ('objective = "sq', 'knobs = { patience = 3 }\nobjective = "sq', "has patience, and nothing to watch"),
+        ('objective = "sq', 'held_out = 0.6\nobjective = "sq', "rungs.0.held_out=0.6"),
+        ('objective = "sq', 'timing_mode = "all"\nobjective = "sq', "timing_mode='all'"),
         ("[knobs]", "[knobs", "is not TOML"),
     ],
 )
@@ -107,3 +112,34 @@ def test_unknown_names_and_files(tmp_path):
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="not TOML"):
         load_scenario(str(tmp_path / "binary.toml"))
+
+
+def test_the_ladders_of_the_issue_have_its_shapes():
+    shapes = {
+        ("gpu-tall", "16m-128"): (16_777_216, 500_000, 128),
+        ("gpu-tall", "16m-100"): (16_000_000, 500_000, 100),
+        ("gpu-wide", "131k-16k"): (131_072, 26_214, 16_384),
+        ("gpu-extreme", "16m-1k"): (16_777_216, 500_000, 1_024),
+        ("cpu-tall", "2m-128"): (2_097_152, 419_430, 128),
+        ("cpu-wide", "16k-16k"): (16_384, 3_276, 16_384),
+        ("msd", "sixteenth"): (28_982, 51_630, 90),
+        ("msd", "quarter-csv"): (115_929, 51_630, 90),
+        ("msd", "whole"): (463_715, 51_630, 90),
+        ("small", "100k"): (100_000, 50_000, 20),
+    }
+    for (name, rung), shape in shapes.items():
+        scenario = load_scenario(name)
+        (found,) = scenario.chosen_rungs([rung])
+        assert SOURCES[found.data].shape(**found.options) == shape
+        assert scenario.target == ("gpu" if name.startswith("gpu") else "cpu")
+        assert {scenario.asked(one, found, 2).device for one in scenario.contenders} == {scenario.target}
+
+
+@pytest.mark.parametrize("name", ["early-stop", "gpu-early-stop"])
+def test_off_eval_and_stop_train_on_the_same_rows(name):
+    off, watched, stop = load_scenario(name).rungs
+    assert off.options == watched.options == stop.options
+    assert {rung.held_out for rung in (off, watched, stop)} == {0.1}
+    assert [rung.watch for rung in (off, watched, stop)] == [False, True, True]
+    asked = {load_scenario(name).asked(one, stop, 2).patience for one in CONTENDERS}
+    assert asked == {50}

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from ladders.data import synthetic
+from ladders.data.sources import SOURCES
 from ladders.data.synthetic import make_msd_shaped, make_tall
 
 
@@ -105,3 +106,27 @@ def test_one_row():
     task = make_tall(rows=1, columns=5)
     assert task.X_train.shape == (1, 5)
     assert task.X_test.shape == (1, 5)
+
+
+@pytest.mark.parametrize(
+    ("source", "options"),
+    [
+        ("tall", {"rows": 1234, "columns": 7}),
+        ("tall", {"rows": 9, "columns": 5, "test_rows": 4}),
+        ("msd-shaped", {}),
+    ],
+)
+@pytest.mark.parametrize("scale", [1e-9, 0.003])
+def test_the_shape_is_known_before_the_task_is_made(source, options, scale):
+    task, shape = (how(scale=scale, **options) for how in (SOURCES[source].make, SOURCES[source].shape))
+    assert shape == (*task.X_train.shape[:1], *task.X_test.shape)
+    assert shape.nbytes == sum(array.nbytes for array in (task.X_train, task.y_train, task.X_test, task.y_test))
+
+
+def test_very_wide_rows_are_drawn_a_few_at_a_time(monkeypatch):
+    """The first rows still do not depend on how many follow; chunks of rows that are not wide are as they were."""
+    monkeypatch.setattr(synthetic, "CHUNK_CELLS", 1000)
+    few, more = (synthetic.make_tall(rows=rows, columns=100, test_rows=5) for rows in (25, 95))
+    assert np.array_equal(few.X_train, more.X_train[:25])
+    assert np.array_equal(few.y_train, more.y_train[:25])
+    assert len(np.unique(more.X_train[:, 0])) == 95

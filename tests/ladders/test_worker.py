@@ -1,3 +1,4 @@
+import importlib
 import os
 import subprocess
 import sys
@@ -5,7 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from ladders.worker import Job, is_out_of_memory, measure, quality
+from ladders.data.cache import prepare
+from ladders.data.task import Task
+from ladders.worker import Job, is_out_of_memory, measure, quality, time_predictions
+from tests.ladders.conftest import knobs as make_knobs
 
 
 def test_figures_of_one_fit(job):
@@ -65,3 +69,78 @@ def test_a_worker_whose_parent_is_gone_does_not_start(job):
     ended = subprocess.run(command, input=orphan.model_dump_json().encode(), capture_output=True)
     assert ended.returncode == 1
     assert b"RESULT" not in ended.stdout
+
+
+def test_a_pipeline_begins_with_the_csv_file(job, small):
+    plain = measure(job("ladders.contenders.xgboost"))
+    found = measure(job("ladders.contenders.xgboost", {"timing_mode": "pipeline"}))
+    assert plain.get("read_s") is None
+    assert found["read_s"] > 0
+    assert found["fit_s"] >= found["read_s"] + found["ingest_s"] + found["train_s"]
+    assert found["value"] == plain["value"]
+    assert (small.folder / "train.csv").stat().st_size > 0
+
+
+def test_a_csv_file_of_other_rows_is_found_out(job, small):
+    path = small.csv()
+    text = path.read_text()
+    path.write_text("9" + text)
+    try:
+        with pytest.raises(ValueError, match="holds other rows than the arrays beside it"):
+            measure(job("ladders.contenders.xgboost", {"timing_mode": "pipeline"}))
+    finally:
+        path.write_text(text)
+
+
+def test_held_out_rows_are_the_last_ones_and_are_not_trained_on(job, small):
+    task = small.load()
+    alone = Task(task.X_train[:1800].copy(), task.y_train[:1800].copy(), task.X_test, task.y_test, task.feature_names)
+    engine = importlib.import_module("ladders.contenders.engine")
+    asked = job("ladders.contenders.engine").knobs
+    model = engine.train(engine.ingest(alone.X_train, alone.y_train, asked), asked)
+    off = measure(job("ladders.contenders.engine", {"held_out": 0.1}))
+    assert off["model_digest"] == engine.evidence(model)["model_digest"]
+
+
+def test_a_fit_that_stops_says_where(job):
+    how = {"held_out": 0.25, "watch": True}
+    found = measure(
+        job(
+            "ladders.contenders.lightgbm",
+            how,
+            growth="leafwise",
+            max_leaves=31,
+            n_estimators=400,
+            learning_rate=0.5,
+            patience=5,
+            max_depth=0,
+        )
+    )
+    assert found["status"] == "ok"
+    assert found["rounds"] == found["best_round"] + 5 < 400
+    assert found["knobs_found"]["n_estimators"] == found["best_round"]
+
+
+def test_too_few_rows_to_hold_any_out(tmp_path, job):
+    one = prepare("tall", {"rows": 1, "columns": 5, "seed": 1, "test_rows": 3})
+    lonely = Job(
+        **{
+            **job("ladders.contenders.xgboost", {"held_out": 0.1}).model_dump(),
+            "folder": str(one.folder),
+            "data_hash": one.digest,
+        }
+    )
+    with pytest.raises(ValueError, match="1 training rows are too few"):
+        measure(lonely)
+
+
+@pytest.mark.parametrize(("module", "ways"), [("engine", {"raw", "dataset"}), ("lightgbm", {"raw"})])
+def test_predictions_are_timed_at_one_row_a_thousand_and_all(module, ways, small):
+    task = small.load()
+    contender = importlib.import_module(f"ladders.contenders.{module}")
+    asked = make_knobs(growth="leafwise", max_leaves=8)
+    data = contender.ingest(task.X_train, task.y_train, asked)
+    seconds = time_predictions(contender, contender.train(data, asked), data, task, asked)
+    assert seconds.keys() == {f"{way}_{rows}" for way in ways for rows in (1, len(task.y_test))}
+    assert len(task.y_test) < 1000
+    assert min(seconds.values()) > 0
