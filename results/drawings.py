@@ -24,8 +24,8 @@ from results.standings import Entry, Pair, Table
 
 RULE = "#e3e6ea"
 
-NAME_LENGTH = 38
-"""Characters that fit the left margin of the headline."""
+NAME_LENGTH, CHARACTER = 44, 0.068
+"""Characters of a pair's name in the headline, and inches of one."""
 
 LIBRARIES = {
     "engine": (ENGINE, "o"),
@@ -158,10 +158,12 @@ def _words(value: float | None, unit: str) -> str:
 
 def _draw_headline(cases: Sequence[Case]) -> Figure:
     shown = [case for case in cases if case.judged["train"].ratio]
-    width, left, top, bottom, line = 4.9, 2.15, 0.3, 0.5, 0.25
+    names = [f"{case.ladder} {case.rung}, {case.threads} thr., {case.growth}"[:NAME_LENGTH] for case in shown]
+    left, right, top, bottom, line = 0.1 + CHARACTER * max(map(len, names), default=0), 0.42, 0.3, 0.5, 0.25
+    width = max(left + right + 2.3, 4.9)
     height = top + bottom + line * max(len(shown), 1)
     figure = Figure(figsize=(width, height))
-    axes = figure.add_axes((left / width, bottom / height, 1 - (left + 0.42) / width, 1 - (top + bottom) / height))
+    axes = figure.add_axes((left / width, bottom / height, 1 - (left + right) / width, 1 - (top + bottom) / height))
     ratios = [bound for case in shown for bound in (case.judged["train"].ratio, *(case.judged["train"].interval or ()))]
     low, high = min([0.5, *ratios]) / 1.15, max([1.15, *ratios]) * 1.15
     axes.set(xscale="log", xlim=(low, high), ylim=(max(len(shown), 1) - 0.5, -0.5))
@@ -178,8 +180,7 @@ def _draw_headline(cases: Sequence[Case]) -> Figure:
         )
     for at, text in ((TARGETS["train"], f"target {TARGETS['train']:g}"), (1, "as fast")):
         axes.annotate(text, (at, 1), (0, 8), **beside, xycoords=("data", "axes fraction"), color=FAINT, ha="center")
-    names = [f"{case.ladder} {case.rung}, {case.threads} thr., {case.growth}" for case in shown]
-    axes.set_yticks(range(len(names)), [name[:NAME_LENGTH] for name in names], parse_math=False)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
     _plain(axes)
     axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 3, 5, 7), numticks=20))
     figure.text(

@@ -317,9 +317,7 @@ def _pair(pair: Pair, longest: dict[str, float], anchors: _Anchors) -> Grid:
         lines.append(
             Line(Cell(texts[0], anchors.of(entry)), (*bars, Cell(texts[7], anchors.of(entry)), *said), entry.is_engine)
         )
-    lines += [
-        Line(Cell(item.contender), (), note=f"{item.status} x{item.count}: {item.message}") for item in pair.unplaced
-    ]
+    lines += [Line(Cell(item.contender), (), note=render.why(item)) for item in pair.unplaced]
     headings = (
         "contender",
         *(heading for heading, _, _ in COLUMNS),

@@ -72,7 +72,7 @@ def to_terminal(found: Standings, console: Console) -> None:
     """Print the standings, one table a rung; columns that do not fit the width give way by `PRIORITY`."""
     for table in found.tables:
         console.print(_terminal_table(table, console.width))
-        notes = [_why(unplaced) for pair in table.pairs for unplaced in pair.unplaced]
+        notes = [why(unplaced) for pair in table.pairs for unplaced in pair.unplaced]
         for note in (describe(table), *notes, *(f"left out: {text}" for text in _left_out(table)), ""):
             console.print(note, style="dim", highlight=False, markup=False)
     console.print(summary(found), highlight=False)
@@ -173,6 +173,12 @@ def verdict(comparison: Comparison | None) -> str:
     return f"{comparison.verdict} ({factor:.2f}x)"
 
 
+def why(unplaced: Unplaced) -> str:
+    """Why a contender has no place, in one line."""
+    first_line = unplaced.message.strip().partition("\n")[0]
+    return f"{unplaced.contender}: {unplaced.status} x{unplaced.count}: {first_line}"
+
+
 def lined_table(title: str, headings: Iterable[str], left: Iterable[bool]) -> TerminalTable:
     """An empty table under a title: texts to the left, figures to the right, two blanks between columns."""
     table = TerminalTable(
@@ -209,6 +215,13 @@ def fitting(lines: Iterable[Sequence[str]], priority: Sequence[int], width: int,
             break
         kept.append(column)
     return sorted(kept)
+
+
+def escape_markdown(text: str) -> str:
+    """Text as it stands, whatever a library printed into a message."""
+    for mark in "\\`*_<>[]|":
+        text = text.replace(mark, f"\\{mark}")
+    return text
 
 
 def _quality(entry: Entry, engine: Entry | None) -> str:
@@ -254,13 +267,8 @@ def _markdown_pair(pair: Pair) -> list[str]:
             lines.append(_markdown_row(texts))
     if pair.unplaced:
         lines += [""] if lines else []
-        lines += [f"- {escape_markdown(_why(unplaced))}" for unplaced in pair.unplaced]
+        lines += [f"- {escape_markdown(why(unplaced))}" for unplaced in pair.unplaced]
     return lines
-
-
-def _why(unplaced: Unplaced) -> str:
-    first_line = unplaced.message.strip().partition("\n")[0]
-    return f"{unplaced.contender}: {unplaced.status} x{unplaced.count}: {first_line}"
 
 
 def _left_out(table: Table) -> list[str]:
@@ -269,10 +277,3 @@ def _left_out(table: Table) -> list[str]:
 
 def _markdown_row(texts: Iterable[str]) -> str:
     return "| " + " | ".join(texts) + " |"
-
-
-def escape_markdown(text: str) -> str:
-    """Text as it stands, whatever a library printed into a message."""
-    for mark in "\\`*_<>[]|":
-        text = text.replace(mark, f"\\{mark}")
-    return text

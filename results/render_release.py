@@ -7,13 +7,14 @@ the style, so that they follow the reader's light or dark setting.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from results.drawings import DRAWN_BY, LIBRARIES, OTHERS, RULE, Drawing
 from results.plots import FAINT, INK
-from results.release_view import Cell, View
+from results.release_view import Cell, Grid, View
 from results.render import escape_markdown
 
 VARIABLES = {
@@ -39,8 +40,8 @@ def to_html(page: View, records: str) -> str:
 def to_markdown(page: View, records: str) -> str:
     """The page for a repository's viewer; `records` is the way from it to the files of rows."""
     environment = _environment(autoescape=False)
-    environment.finalize = lambda value: value if isinstance(value, (Markup, int)) else escape_markdown(str(value))
-    environment.filters.update(raw=lambda text: Markup(text), linked=_linked)
+    environment.finalize = lambda value: value if isinstance(value, Markup) else _plain(value)
+    environment.filters.update(raw=lambda text: Markup(text), table=_table, code=_code)
     text = environment.get_template("standings.md").render(page=page, records=records, example=_example(page))
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
@@ -71,9 +72,38 @@ def _environment(autoescape: bool) -> Environment:
     )
 
 
-def _linked(cell: Cell) -> Markup:
-    text = escape_markdown(cell.text)
-    return Markup(f"[{text}](#{cell.evidence})" if cell.evidence else text)
+def _on_one_line(value: object) -> str:
+    return " ".join(str(value).split())
+
+
+def _code(text: str) -> Markup:
+    """A code span whose fence is longer than any in the text."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return Markup(f"{fence} {_on_one_line(text)} {fence}")
+
+
+def _table(grid: Grid) -> Markup:
+    """A grid under its caption; a line's note takes the place of its cells."""
+    sides = ("---" if column in grid.words else "---:" for column in range(len(grid.headings)))
+    lines = [f"**{_plain(grid.caption)}**", "", _row(map(_plain, grid.headings)), _row(sides)]
+    for line in grid.lines:
+        cells = [_linked(cell) for cell in (line.head, *line.cells)]
+        cells += [_plain(line.note)] if line.note else []
+        lines.append(_row(cells + [""] * (len(grid.headings) - len(cells))))
+    return Markup("\n".join(lines))
+
+
+def _row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _plain(text: object) -> str:
+    return escape_markdown(_on_one_line(text))
+
+
+def _linked(cell: Cell) -> str:
+    text = _plain(cell.text)
+    return f"[{text}](#{cell.evidence})" if cell.evidence else text
 
 
 def _example(page: View) -> str:

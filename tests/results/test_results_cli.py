@@ -5,9 +5,10 @@ import typer
 from typer.testing import CliRunner
 
 from results import store
-from results.cli import DAMAGED, NOTHING, USAGE, results_app, standings
+from results.cli import DAMAGED, NOTHING, SLOWER, USAGE, results_app, standings
 from results.store import Store
 from tests.results.history import commit, noisy
+from tests.results.releases import two_releases
 
 app = typer.Typer()
 app.add_typer(results_app, name="results")
@@ -174,3 +175,57 @@ def test_check_of_a_flat_history_of_two_hosts(dyno, tmp_path):
 def test_check_refuses_nonsense(dyno, filled):
     assert dyno("results", "check", "--smallest", "much").exit_code == USAGE
     assert dyno("results", "check", "--ladder", "none").exit_code == NOTHING
+
+
+@pytest.fixture
+def published(tmp_path):
+    records = Store(tmp_path / "results" / "records")
+    for row in two_releases():
+        records.append(row)
+    return records
+
+
+def test_a_release_has_a_page_that_is_checked(dyno, published, tmp_path):
+    assert dyno("standings", "--check").exit_code == NOTHING
+    found = dyno("standings", "--release", "0.2.0", "--json")
+    assert found.exit_code == 0, found.output
+    page = tmp_path / "results" / "standings" / "0.2.0"
+    assert set(json.loads(found.stdout)["files"]) == {str(path) for path in page.iterdir()}
+    assert "../../records/flights.jsonl#L" in (page / "standings.html").read_text()
+    for words in (("--check",), ("--check", "--release", "0.2.0")):
+        assert dyno("standings", *words).exit_code == 0
+    published.append(published.read().rows[0].model_copy(update={"release": "0.2.0", "train_s": 0.001}))
+    checked = dyno("standings", "--check")
+    assert checked.exit_code == SLOWER
+    assert f"{page / 'standings.md'} and its rows disagree" in checked.stderr
+    assert "dyno standings --release TAG" in checked.stderr
+
+
+def test_a_page_may_stand_elsewhere(dyno, published, tmp_path):
+    out = tmp_path / "deep" / "er" / "page"
+    assert dyno("standings", "--release", "0.2.0", "--out", str(out)).exit_code == 0
+    assert '"../../../results/records/flights.jsonl#L' in (out / "standings.html").read_text()
+    assert dyno("standings", "--release", "0.2.0", "--out", str(out), "--check").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--release", "9.9"), NOTHING, "those of other releases: 0.1.0, 0.2.0"),
+        (("--release", "9.9", "--check"), NOTHING, "dyno results publish --release 9.9"),
+        (("--release", "../0.2.0"), USAGE, "is no release"),
+        (("--release", "0.2.0", "--ladder", "flights"), USAGE, "leave those options out"),
+        (("--check", "--threads", "2"), USAGE, "leave those options out"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_refused(dyno, published, tmp_path, words, code, said):
+    found = dyno("standings", *words)
+    assert (found.exit_code, said in found.stderr) == (code, True)
+    assert not (tmp_path / "results" / "standings").exists()
+
+
+def test_a_page_without_a_place_is_said(dyno, published, tmp_path):
+    (tmp_path / "file").write_text("")
+    found = dyno("standings", "--release", "0.2.0", "--out", str(tmp_path / "file"))
+    assert found.exit_code == DAMAGED
+    assert "--out" in found.stderr
