@@ -32,6 +32,10 @@ LEFT_OUT = {
         "shape_of_tree",
         "thresholds",
         "numbers_of",
+        "257",  # and what is long: shorter ones beside it go the same way
+        "wide",
+        "ctrl_c",
+        "every_device",
     ),
 }
 ATTEMPTS = 5
