@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ladders.builds import BuildError, checkout, git
-from ladders.compare import prepare_version
+from ladders.compare import command_of, prepare_version
 from ladders.plan import Plan
 from ladders.runner import measure as measure_step
 from ladders.worker import RESULT
@@ -218,7 +218,8 @@ def by_ladder(plan: Plan, metric: str, repository: Path, store: Store, tell: Cal
         except BuildError as error:
             raise UnmeasurableError(str(error)) from error
         (step,) = version.steps
-        step = replace(step, fields={**step.fields, "repeat": next(counter)})
+        again = command_of(plan, commit, commit)
+        step = replace(step, fields={**step.fields, "repeat": next(counter), "command": again})
         row = measure_step(step, plan, store, version.folder)
         if row.status != "ok":
             raise UnmeasurableError(f"{row.status}: {row.message}")

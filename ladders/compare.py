@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
 from pathlib import Path
 
 from ladders.builds import build
-from ladders.plan import Plan
+from ladders.plan import Fit, Plan
 from ladders.provenance import Provenance
 from ladders.runner import Step, measure, prepare_steps
 from results.schema import Row
+from results.standings import ENGINE_PREFIX
 from results.store import Store
 
 ORDER = "ABBA"
@@ -49,7 +51,9 @@ def prepare_version(plan: Plan, repository: Path, commit: str, tell: Callable[[s
     """
     folder = build(repository, commit, tell)
     steps = prepare_steps(plan, tell, Provenance(commit, False, release_of(folder)))
-    return Version(commit, folder, tuple(_of_release(step) for step in steps))
+    return Version(
+        commit, folder, tuple(_of_release(step) for step in sorted(steps, key=lambda step: _is_control(step.fit)))
+    )
 
 
 def release_of(folder: Path) -> str:
@@ -66,8 +70,22 @@ def measure_block(number: int, a: Version, b: Version, plan: Plan, store: Store)
         for step in version.steps:
             # Each version is fitted twice a block: its repeats are numbered through.
             fields = {"repeat": 2 * number + place // 2, "block": number, "order": order}
+            fields["command"] = command_of(plan, a.commit, b.commit)
             yield measure(replace(step, fields={**step.fields, **fields}), plan, store, version.folder)
             order += 1
+
+
+def command_of(plan: Plan, a: str, b: str) -> str:
+    """The shell command that measures the plan's contender under two commits again."""
+    contender, *control = dict.fromkeys(fit.contender for fit in sorted(plan.fits, key=_is_control))
+    fit, scale = plan.fits[0], [f"--scale={plan.scale!r}"] if plan.scale != 1 else []
+    chosen = [f"--rung={fit.rung.name}", f"--contender={contender}", f"--control={control[0] if control else 'none'}"]
+    words = ["dyno", "results", "compare", a, b, f"--ladder={plan.named}", *chosen, f"--threads={fit.threads}", *scale]
+    return shlex.join(words)
+
+
+def _is_control(fit: Fit) -> bool:
+    return not fit.contender.startswith(ENGINE_PREFIX)
 
 
 def _of_release(step: Step) -> Step:

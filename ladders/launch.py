@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,10 @@ def launch(job: Job, timeout_s: float, build: Path | None = None) -> dict[str, A
     """
     threads = {name: str(job.knobs.n_threads) for name in THREAD_VARIABLES}
     kills = _memory_kills()
-    order = job.model_dump() if build is None else known_to(build, job)
+    try:
+        order = job.model_dump() if build is None else known_to(build, job)
+    except RuntimeError as error:
+        return {"status": "error", "message": str(error)}
     child = subprocess.Popen(
         [*interpreter(build), "-m", "ladders.worker"],
         stdin=subprocess.PIPE,
@@ -86,16 +90,21 @@ def known_to(build: Path, job: Job) -> dict[str, Any]:
     RuntimeError
         If the build has no worker of the ladders; names it.
     """
+    schema = _job_schema(build)
+    knobs = schema["$defs"]["Knobs"]["properties"]
+    known = {name: value for name, value in job.model_dump().items() if name in schema["properties"]}
+    return {**known, "knobs": {name: value for name, value in known["knobs"].items() if name in knobs}}
+
+
+@cache
+def _job_schema(build: Path) -> dict[str, Any]:
     program = "import json; from ladders.worker import Job; print(json.dumps(Job.model_json_schema()))"
     environment = os.environ | search_path(build)
     asked = subprocess.run([*interpreter(build), "-c", program], env=environment, capture_output=True, timeout=120)
     if asked.returncode:
         last = (asked.stderr.decode(errors="replace").strip().splitlines() or ["no message"])[-1]
         raise RuntimeError(f"the packages in {build} have no worker that can be asked for a fit: {last}")
-    schema = json.loads(asked.stdout)
-    knobs = schema["$defs"]["Knobs"]["properties"]
-    known = {name: value for name, value in job.model_dump().items() if name in schema["properties"]}
-    return {**known, "knobs": {name: value for name, value in known["knobs"].items() if name in knobs}}
+    return json.loads(asked.stdout)
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:

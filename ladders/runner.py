@@ -170,6 +170,8 @@ def measure(step: Step, plan: Plan, store: Store, build: Path | None = None) -> 
             **step.fit.rung.model_dump(include={"timing_mode", "held_out", "watch", "predictions"}),
         )
         result = launch(job, plan.scenario.timeout_s, build)
+        if build:  # of a later day, perhaps: what rows have learnt since is dropped, as on reading
+            result = {name: value for name, value in result.items() if name in Row.model_fields}
     after = observe(target, threads, thresholds)
     row = _row(step, result, before, after, why_invalid(before, after, thresholds))
     store.append(row)

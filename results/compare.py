@@ -109,7 +109,7 @@ def _compare(
     rows_a, rows_b = of_a[cell], of_b[cell]
     named = PAIRED.get(rows_a[0].growth) if control == "paired" else control
     beside = next((other for other in of_a if _is_control(other, cell, named) and other in of_b), None)
-    if named and control != "paired" and beside is None:
+    if control not in (None, "paired", cell.contender) and beside is None:
         raise NotComparableError(f"no rows of the control {named} beside {cell} at both commits")
     blocks = _blocks(rows_a, rows_b, of_a.get(beside, []), of_b.get(beside, []), measure)
     return Comparison(

@@ -136,9 +136,7 @@ def plan(change: float, noise: Noise, control: Noise | None, overhead_s: float) 
         return Planned(noise, control, None, None, change / 2, None)
     fits = [noise, *([control] if control else [])]
     seconds = 4 * blocks * sum(fit.seconds + overhead_s for fit in fits)
-    return Planned(
-        noise, control, blocks, seconds / 60, change / 2, simulated_power(change, noise.share, beside, blocks)
-    )
+    return Planned(noise, control, blocks, seconds / 60, change / 2, power)
 
 
 def simulated_power(change: float, noise: float, control: float, blocks: int) -> float:
