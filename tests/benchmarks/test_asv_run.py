@@ -18,7 +18,10 @@ from results.store import Store
 from tests.benchmarks.conftest import ROOT
 from tests.browser import complaints, served, shown
 
-RUN = ["fit.Fit.(time_train|track_quality).*'tall'", "kernels.Kernels.track_(syncs|model_digest)"]
+RUN = [
+    "fit.Fit.(time_train|track_quality|track_model_digest).*'engine-(depth|level)wise', 'tall'",
+    "kernels.Kernels.track_(syncs|model_digest)",
+]
 
 LIBRARIES = {
     "jquery-3.3.1.min.js": ("jquery@3.3.1", "dist/jquery.min.js", True),
@@ -113,19 +116,22 @@ def test_both_commits_are_measured_on_their_own_wheels(checkout):
     assert len(wheels) == 2
     for results in found.values():
         assert all(seconds > 0 for seconds in value(results, "fit.Fit.time_train"))
-        assert len(value(results, "fit.Fit.time_train")) == 3
+        assert len(value(results, "fit.Fit.time_train")) == 2
 
 
 def test_a_comment_changes_no_count_and_no_bit(checkout):
     first, second = results_of(checkout).values()
-    for name in ("kernels.Kernels.track_syncs", "kernels.Kernels.track_model_digest", "fit.Fit.track_quality"):
+    for name in (
+        *(f"kernels.Kernels.track_{what}" for what in ("syncs", "model_digest")),
+        "fit.Fit.track_model_digest",
+    ):
         assert value(first, name) == value(second, name) != []
 
 
 def test_two_benchmarks_read_one_fit(checkout):
-    """Three contenders on one rung of two commits are six fits, though two benchmarks report of each."""
+    """Two contenders on one rung of two commits are four fits, though three benchmarks report of each."""
     rows = Store(checkout / ".asv" / "rows").read().rows
-    assert len(rows) == 6
+    assert len(rows) == 4
     assert {row.status for row in rows} == {"ok"}
     assert {row.commit for row in rows} == set(results_of(checkout))
 
@@ -147,6 +153,13 @@ def test_compare_and_continuous_find_nothing(checkout):
     assert "BENCHMARKS NOT SIGNIFICANTLY CHANGED" in told
 
 
+def test_an_existing_environment_is_measured_as_it_is(checkout):
+    """Whatever is installed beside asv, filed under the commit that the caller names; nothing is built."""
+    head = git("rev-parse", "HEAD", at=checkout)
+    where = ["-E", f"existing:{sys.executable}", "--set-commit-hash", head]
+    call(checkout, "asv", "run", *where, "--quick", "--dry-run", *chosen(["Kernels.track_syncs"]))
+
+
 def test_the_page_shows_both_points(checkout, browser, tmp_path):
     page = offline(checkout / ".asv" / "html", tmp_path)
     with served(page) as address:
@@ -154,7 +167,7 @@ def test_the_page_shows_both_points(checkout, browser, tmp_path):
         points = wait_for(browser, "return $('#main-graph').data('plot').getData().map(one => one.data)")
         assert complaints(browser) == []
     measured = [[point for point in line if point[1] is not None] for line in points]
-    assert [len(line) for line in measured if line] == [2, 2, 2]
+    assert [len(line) for line in measured if line] == [2, 2]
 
 
 def offline(html, folder):

@@ -11,6 +11,7 @@ from asv_runner.discovery import list_benchmarks
 from benchmarks import host, rows
 from benchmarks.rows import Reader
 from ladders.contenders import CONTENDERS
+from ladders.scenario import load_scenario
 from probes.passport import take_passport
 from probes.store import keep_probe
 from probes.verdict import Judgement
@@ -82,6 +83,13 @@ def test_a_missing_rival_is_left_out(monkeypatch):
     monkeypatch.setattr(host, "find_spec", lambda package: None if package == "lightgbm" else find_spec(package))
     assert "lightgbm" not in host.contenders(ours=False)
     assert "xgboost-depthwise" in host.contenders(ours=False)
+
+
+@pytest.mark.parametrize("target", ["cpu", "gpu"])
+def test_the_suite_of_each_target_is_a_ladder(target):
+    suite = load_scenario(str(rows.SUITES[target]))
+    assert suite.target == target
+    assert [rung.name for rung in suite.rungs] == host.rungs(target) == ["small", "tall", "wide"]
 
 
 def test_what_one_benchmark_has_fitted_another_reads(tmp_path):
