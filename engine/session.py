@@ -187,6 +187,7 @@ class Session:
         with self._profile.timed("finish"):
             trees = self._backend.end_fit()
         self._profile.book(self._backend.ledger)
+        self._backend.close()  # before the forest is made: a fit's histograms and rows are far larger than its trees
         if self._params.early_stopping_rounds:
             trees = trees[: self._best_round() + 1]
         self.state = State.FINALISED

@@ -131,7 +131,7 @@ class NativeBackend:
 
     def end_fit(self) -> list[Tree]:
         """All trees; thresholds are the session's."""
-        arrays = self._begun().trees()
+        arrays = self._begun().take_trees()
         offsets = arrays.pop("offsets")
         arrays["threshold"] = np.zeros(offsets[-1])
         return [

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "gradients.hpp"
@@ -58,7 +59,8 @@ public:
     RoundSeconds grow(Choice choice, const std::function<void()>& check);
 
     const std::vector<float>& eval_margins(std::size_t index) const { return eval_margins_.at(index); }
-    const FinishedTrees& trees() const { return trees_; }
+    // Once; the fit keeps none.
+    FinishedTrees take_trees() { return std::exchange(trees_, {}); }
 
 private:
     enum class Stage { between_trees, in_tree, failed };

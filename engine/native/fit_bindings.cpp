@@ -135,10 +135,11 @@ public:
 
     auto eval_margins(std::size_t index) const { return to_numpy(std::vector<float>(fit_->eval_margins(index))); }
 
-    nb::dict trees() const {
-        const FinishedTrees trees = fit_->trees();
+    // The arrays own what the fit held: a copy beside it would be the peak of a small fit's memory.
+    nb::dict take_trees() {
+        FinishedTrees trees = fit_->take_trees();
         nb::dict arrays;
-        const auto put = [&](const char* name, auto values) { arrays[name] = to_numpy(std::move(values)); };
+        const auto put = [&](const char* name, auto& values) { arrays[name] = to_numpy(std::move(values)); };
         put("offsets", trees.offsets);
         put("feature", trees.feature);
         put("bin", trees.bin);
@@ -181,7 +182,8 @@ void bind_transactions(nb::module_& m) {
         .def("grow", &HeldFit::grow, arg("choice"),
              "All rounds of a tree, as engine.growers.rounds makes them; returns the seconds of each phase.")
         .def("eval_margins", &HeldFit::eval_margins)
-        .def("trees", &HeldFit::trees, "Node arrays of all trees, one after the other, and their offsets.");
+        .def("take_trees", &HeldFit::take_trees,
+             "Node arrays of all trees, one after the other, and their offsets; the fit keeps none.");
 }
 
 }  // namespace
