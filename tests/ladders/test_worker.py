@@ -134,6 +134,24 @@ def test_too_few_rows_to_hold_any_out(tmp_path, job):
         measure(lonely)
 
 
+def test_no_answer_is_timed_twice_for_the_same_data_set(small):
+    """XGBoost remembers what it answered for a matrix: every call must have rows of its own."""
+    given = []
+
+    class Remembering:
+        @staticmethod
+        def to_predict(X, asked, data):
+            return [len(given)]
+
+        @staticmethod
+        def predict(model, rows, asked):
+            given.append(rows)
+
+    time_predictions(Remembering, None, None, small.load(), make_knobs())
+    matrices = [id(rows) for rows in given if isinstance(rows, list)]
+    assert len(matrices) == len(set(matrices)) >= 12
+
+
 @pytest.mark.parametrize(("module", "ways"), [("engine", {"raw", "dataset"}), ("lightgbm", {"raw"})])
 def test_predictions_are_timed_at_one_row_a_thousand_and_all(module, ways, small):
     task = small.load()
