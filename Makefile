@@ -7,7 +7,7 @@ SOURCES = pyproject.toml CMakeLists.txt $(wildcard engine/native/* engine/kernel
 
 CUDA ?= cuda12
 
-.PHONY: ladder test gpu-check faults sanitised setup lint clean
+.PHONY: ladder test gpu-check faults sanitised notebooks standings setup lint clean
 
 ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, CatBoost, bonsai; then the standings
 	$(BIN)/dyno ladder run flights
@@ -26,6 +26,12 @@ faults: setup  ## plants every known fault in a copy of the kernels and shows ho
 
 sanitised: setup  ## the CPU backend's tests under ThreadSanitizer, AddressSanitizer and UBSan, faults planted among them
 	$(BIN)/python -m pytest tests/engine/native/test_sanitised.py
+
+notebooks: setup  ## executes them into build/notebooks, to be opened with any Jupyter; writes each .ipynb from its .py
+	$(BIN)/python scripts/notebooks.py
+
+standings: setup  ## every release's page against its rows
+	$(BIN)/dyno standings --check
 
 lint: setup
 	$(BIN)/ruff check .
