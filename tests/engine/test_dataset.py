@@ -1,5 +1,7 @@
 """Data sets: what they hold, what they refuse, and that they are made once and shared."""
 
+import subprocess
+import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -163,3 +165,30 @@ def test_a_large_float_matrix_is_not_copied():
         tracemalloc.stop()
     assert data.n_rows == 20_000
     assert peak < X.nbytes / 10
+
+
+def test_ingest_takes_bins_and_a_bounded_sample_never_a_copy_of_the_table():
+    """In a process of its own: the peak is the system's, of a whole process."""
+    code = """
+import os
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])  # a worker has a sample
+import numpy as np
+from engine import Dataset
+from ladders.memory import PeakMemory
+
+random = np.random.default_rng(0)
+Dataset(random.random((1000, 3))).ingest("cpu")
+for dtype in (np.float32, np.float64):
+    for order in "CF":
+        X = np.array(random.random((1_000_000, 16), dtype), order=order)
+        memory = PeakMemory()
+        with memory:
+            Dataset(X).ingest("cpu")
+        sample = 2**18 * (16 * X.itemsize + 2 * X.itemsize + X.itemsize + 8)
+        print(memory.over_resident_bytes, max(2 * X.size, sample), X.nbytes)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    figures = [[int(figure) for figure in line.split()] for line in done.stdout.splitlines()]
+    assert len(figures) == 4
+    for peak, needed, table in figures:
+        assert 0.5 * needed < peak < needed + 2**23 < table
