@@ -115,7 +115,9 @@ def ratio_interval(ours: dict[int, float], theirs: dict[int, float]) -> tuple[fl
         method="percentile",
         rng=np.random.default_rng(SEED),
     ).confidence_interval
-    return float(np.exp(found.low)), float(np.exp(found.high))
+    # Percentiles of equal values may differ in their last bit, either way round.
+    low, high = sorted((float(np.exp(found.low)), float(np.exp(found.high))))
+    return low, high
 
 
 def _same_work(entry: Entry, ours: Entry) -> bool:

@@ -16,7 +16,10 @@ def installed_libraries() -> dict[str, str]:
     """Versions of the `WANTED` distributions that are installed, by normalised name, sorted."""
     found = {}
     for distribution in distributions():
-        name = re.sub(r"[-_.]+", "-", distribution.metadata.get("Name") or "").lower()  # PEP 503
+        try:
+            name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"] or "").lower()  # PEP 503
+        except (OSError, TypeError, KeyError):  # no METADATA: what is raised depends on who finds distributions
+            continue
         if WANTED.fullmatch(name):
             found[name] = distribution.version
     return dict(sorted(found.items()))
