@@ -21,6 +21,7 @@ LIBRARIES = (
     "scikit-learn",
     "xgboost",
     "xgboost-cpu",
+    "xgboost-cu12",
     "lightgbm",
     "catboost",
     "bonsai-gbt",

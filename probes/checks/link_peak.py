@@ -1,4 +1,5 @@
-"""What the PCIe link of a GPU can carry one way, from its generation and width. May import probes.parts.
+"""What the PCIe link of a GPU can carry one way, from its generation and width. May import probes' parts
+and pci.
 
 By its own best generation, since links rest at a lower one, and its width of now, which does not rest: a link that is
 too narrow is told by its own check, and a copy is held against the link that there is.
@@ -9,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from probes.parts import Parts, UnavailableError
+from probes.pci import DEVICES, sysfs_address
 
 LANE_BYTES_S = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 """Of one lane, one way, after line coding (8b/10b, 128b/130b; PCIe 6 after FLIT overhead): PCI-SIG."""
@@ -54,9 +56,7 @@ def link_peak(parts: Parts, pci_bus_id: str) -> LinkPeak:
 
 
 def _by_sysfs(parts: Parts, pci_bus_id: str, refusal: str) -> LinkPeak:
-    # CUDA writes 0000:17:00.0 and NVML 00000000:17:00.0; sysfs has four digits of domain, in lower case.
-    domain, _, rest = pci_bus_id.lower().partition(":")
-    folder = parts.root / "sys/bus/pci/devices" / f"{domain[-4:]}:{rest}"
+    folder = parts.root / DEVICES / sysfs_address(pci_bus_id)
     try:
         speed = (folder / "max_link_speed").read_text().split()[0]
         width = int((folder / "current_link_width").read_text())
