@@ -70,17 +70,20 @@ struct Source {
 // stores and staging waits for memory, so neither need wait for the other.
 class Fetcher {
 public:
-    explicit Fetcher(const Source& source) : source_(source), last_byte_(source.last_byte()) {}
+    explicit Fetcher(const Source& source) : source_(source), last_byte_(source.last_byte()) {
+        const bool is_plain = source.rows.list == nullptr && source.row_bytes < 64;  // the processor foresees it
+        if (is_plain) next_ = source.rows.n;
+    }
 
     // All rows before the given one.
     void fetch_to(i64 end) {
         for (end = std::min(end, source_.rows.n); next_ < end; ++next_) {
             const i64 row = source_.row(next_);
             const std::byte* bins = source_.bins_of(row);
+            // As many for every row, whether or not it crosses into one more cache line: no branch to mispredict.
             // To the second-level cache: the first holds the cells.
             for (i64 byte = 0; byte < last_byte_; byte += 64) __builtin_prefetch(bins + byte, 0, 2);
-            __builtin_prefetch(bins + last_byte_, 0, 2);
-            __builtin_prefetch(source_.g + row, 0, 2);
+            if (last_byte_ >= 64) __builtin_prefetch(bins + last_byte_, 0, 2);
         }
     }
 
@@ -144,13 +147,15 @@ void add_rows_as(const Plane& plane, const CellLayout& layout, const RowGradient
         n = std::min(begin == 0 ? kFirstBlock : Staging::kBlock, rows.n - begin);
         stage(source, begin, n, staging.bins(), fetcher);
         for (i64 i = 0; i < n; ++i) values[i] = cell_of_row<words>(gradients, source.row(begin + i));
+        // While this block is summed, as much of the next one is fetched: rows of it a row of a strip, times 2^10.
+        const i64 rate = (Staging::kBlock << 10) / (n_strips * n);
         for (i64 s = 0; s < n_strips; ++s) {
             const FeatureRange features{
                 static_cast<i32>(range.begin + s * strip_features),
                 static_cast<i32>(std::min(range.begin + (s + 1) * strip_features, i64{range.end}))};
             const auto* bins = reinterpret_cast<const Bin*>(staging.bins() + s * Staging::kBlock * kStripBytes);
             add_strip<Bin, words>(layout, features, bins, values, n, strip, [&](i64 row) {
-                fetcher.fetch_to(begin + n + Staging::kBlock * (s * n + row + kPiece) / (n_strips * n));
+                fetcher.fetch_to(begin + n + ((s * n + row + kPiece) * rate >> 10));
             });
         }
     }

@@ -11,6 +11,7 @@ constexpr i64 kLeastChunk = 1024;            // rows
 constexpr i64 kCellsPerRow = 2;              // clearing and adding so many costs as much as fetching a row once more
 constexpr i64 kMostChunk = kPackedRows - 1;  // so that packed cells hold it
 constexpr i64 kCellsPerPiece = 4096;
+constexpr i64 kLeastSharedRow = 64;  // bytes
 
 i64 divide_up(i64 a, i64 b) { return (a + b - 1) / b; }
 
@@ -43,11 +44,13 @@ void HistogramBuilder::build(const RowSpan& rows, FeatureRange range, const Stri
     add_rows(plane_, layout_, gradients, rows, range, to, staging_[worker]);
 }
 
-// Enough that no chunk keeps a worker for long after the others are done; chunks lie in order of size.
+// Enough that no chunk keeps a worker for long after the others are done; chunks lie in order of size. A row's bins are
+// fetched once a range: if they are few, that would cost more than it saves, unless workers had nothing to do at all.
 i64 HistogramBuilder::ranges_wanted(i64 n_workers) const {
-    const i64 n_chunks = static_cast<i64>(chunks_.size());
-    if (n_chunks <= 1) return n_workers;
-    if (n_chunks >= kChunksPerWorker * n_workers) return 1;
+    const i64 n_chunks = std::max<i64>(static_cast<i64>(chunks_.size()), 1);
+    const i64 row_bytes = plane_.n_features * (plane_.wide ? 2 : 1);
+    if (n_chunks == 1 || n_chunks >= kChunksPerWorker * n_workers || row_bytes < kLeastSharedRow)
+        return divide_up(n_workers, n_chunks);
     i64 n_rows = 0;
     for (const BuildOrder& chunk : chunks_) n_rows += chunk.rows.n;
     return divide_up(2 * n_workers * chunks_.front().rows.n, std::max<i64>(n_rows, 1));
