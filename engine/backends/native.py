@@ -24,6 +24,7 @@ HISTOGRAM_BYTES = 2**30
 SHARED_PARAMS = (
     "objective",
     "learning_rate",
+    "n_estimators",
     "max_depth",
     "max_leaves",
     "min_samples_leaf",

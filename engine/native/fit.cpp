@@ -19,6 +19,16 @@ constexpr double kNanosecondsToLook = 0.2, kNanosecondsToScore = 0.8;
 // added than the cells subtracted.
 constexpr i64 kCellsPerDerivedRow = 4;
 
+// Histograms of leaves that wait for their turn take at most this share of the plane, or so many bytes if that is little.
+constexpr i64 kPlanePerHistograms = 8, kFewHistogramBytes = i64{1} << 20;
+
+// Of the last level's histograms, which nobody reads twice, so many bytes at a time: they stay in the caches.
+constexpr i64 kGroupBytes = i64{2} << 20;
+
+constexpr i64 kMostForeseen = 1000;  // trees
+
+constexpr double kNanosecondsToGather = 3.0;  // a row, of which one feature is wanted
+
 using Clock = std::chrono::steady_clock;
 constexpr auto kCheckEvery = std::chrono::milliseconds(50);
 
@@ -67,11 +77,12 @@ Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitS
       layout_(plane),
       least_derived_(layout_.n_cells() / std::max<i64>(1, kCellsPerDerivedRow * plane.n_features)),
       most_rows_read_(std::min(SplitScan::kMostRows, least_derived_ / 2)),
+      most_waiting_bytes_(std::max(kFewHistogramBytes, plane.bytes() / kPlanePerHistograms)),
       team_(settings.n_threads),
       gradients_(settings.objective, label, weight, plane.n_rows, settings.instruction_set),
       order_(plane, settings.instruction_set),
-      builder_(plane, layout_, team_),
       slots_(layout_.n_cells(), settings.histogram_bytes),
+      builder_(plane, layout_, slots_, team_),
       may_miss_(static_cast<std::size_t>(plane.n_features)),
       margins_(static_cast<std::size_t>(plane.n_rows), settings.base_margin) {
     if (plane.n_rows < 1 || plane.n_rows > std::numeric_limits<i32>::max())
@@ -119,7 +130,7 @@ void Fit::begin_tree() {
         nodes_.assign(1, root);
         open_.assign(1, 0);
         choice_.reset();
-        ranking_ = {};
+        ranking_.clear();
         n_ranked_ = 0;
         families_.assign(1, {-1, 0, -1});
         searches_.clear();
@@ -201,6 +212,8 @@ void Fit::end_tree() {
         add_leaf_values(tree, values, order_.rows(), margins_.data(), team_);
         for (std::size_t e = 0; e < eval_planes_.size(); ++e)
             add_routed_values(tree, values, *eval_planes_[e], eval_margins_[e].data(), team_);
+        if (trees_.feature.empty())
+            trees_.reserve(static_cast<std::size_t>(std::min(settings_.n_estimators, kMostForeseen)) * tree.size());
         trees_.append(tree, values, scoring_);
     });
     stage_ = Stage::between_trees;
@@ -223,6 +236,16 @@ bool Fit::is_splittable(const Node& node) const {
 // Whether a child of the node could be derived: only then is its histogram read again.
 bool Fit::is_kept(const Node& node) const {
     return node.rows() > least_derived_ && (settings_.max_depth == 0 || node.depth + 1 < settings_.max_depth);
+}
+
+// A large node's rows are shared out, which takes a slot.
+bool Fit::is_shared_out(const Node& node) const {
+    return node.rows() >= kPackedRows || node.rows() > divide_up(plane_.n_rows, 4 * team_.size());
+}
+
+// Whether nobody will look at the next level's histograms, under a common cut.
+bool Fit::is_last_level() const {
+    return choice_ == Choice::common && settings_.max_depth != 0 && n_levels_ + 1 >= settings_.max_depth;
 }
 
 int Fit::words_of(const Node& node) const {
@@ -269,13 +292,12 @@ void Fit::queue_family(const Family& family) {
 
 void Fit::queue_alone(i32 index) {
     Node& node = nodes_[index];
-    // A large node's rows are shared out, which takes a slot.
-    const bool must = node.rows() >= kPackedRows || node.rows() > divide_up(plane_.n_rows, 4 * team_.size());
+    searches_.push_back({index, -1, false});
+    const bool must = is_shared_out(node);
     // Under a common cut the features are shared out, not the nodes: what is large is built before.
     const bool wanted = is_splittable(node) &&
                         (is_kept(node) || (choice_ == Choice::common && node.rows() > least_derived_));
-    if (must || wanted) node.slot = slots_.acquire(words_of(node), must);
-    searches_.push_back({index, -1, false});
+    if (must || (wanted && !is_last_level())) node.slot = slots_.acquire(words_of(node), must);
 }
 
 void Fit::build_slots() {
@@ -306,7 +328,8 @@ Strip Fit::built_strip(const Node& node, FeatureRange range, bool for_sibling, W
 // the last three.
 template <class Visit>
 void Fit::visit_search(const Search& search, FeatureRange range, Worker& worker, Visit&& visit) {
-    const Strip part = built_strip(nodes_[search.built], range, search.derived >= 0, worker);
+    const bool is_looked_at = search.derived >= 0 || is_splittable(nodes_[search.built]);
+    const Strip part = is_looked_at ? built_strip(nodes_[search.built], range, search.derived >= 0, worker) : Strip{};
     for (i32 feature = range.begin; feature < range.end; ++feature) {
         const i64 begin = layout_.offset[feature], end = layout_.offset[feature + 1];
         const auto visit_built = [&] { visit(search.built, feature, part.cells ? part.of(begin) : nullptr, part.words); };
@@ -401,26 +424,43 @@ void Fit::find_best_splits() {
     finish_searches();
 }
 
-// Every open node in order, for each feature of a range.
-template <class Visit>
-void Fit::visit_frontier(FeatureRange range, Worker& worker, Visit&& visit) {
+// Every open node in order: what is new, and each of the others alone.
+std::vector<Fit::Search> Fit::frontier() const {
+    std::vector<Search> frontier;
     std::size_t next_search = 0;  // searches lie in frontier order
     i32 done = -1;
     for (const i32 index : open_) {
-        const Node& node = nodes_[index];
         if (index == done) continue;
         if (next_search < searches_.size() &&
             (index == searches_[next_search].built || index == searches_[next_search].derived)) {
             const Search& search = searches_[next_search++];
-            visit_search(search, range, worker, visit);
+            frontier.push_back(search);
             done = index == search.built ? search.derived : search.built;
-            continue;
+        } else {
+            frontier.push_back({index, -1, false});
         }
-        const bool looked_at = is_splittable(node);
-        const Strip strip = looked_at ? built_strip(node, range, false, worker) : Strip{};
-        for (i32 feature = range.begin; feature < range.end; ++feature)
-            visit(index, feature, strip.cells ? strip.of(layout_.offset[feature]) : nullptr, strip.words);
     }
+    return frontier;
+}
+
+// Builds the histograms of the last level that the searches from `begin` on lack, as many as may lie in memory at once;
+// returns the first search beyond.
+std::size_t Fit::build_group(const std::vector<Search>& frontier, std::size_t begin) {
+    std::vector<BuildOrder> orders;
+    i64 bytes = 0;
+    std::size_t end = begin;
+    for (; end < frontier.size() && is_last_level(); ++end) {
+        Node& node = nodes_[frontier[end].built];
+        const bool wanted = node.rows() > least_derived_ && (frontier[end].derived >= 0 || is_splittable(node));
+        if (node.slot >= 0 || !wanted) continue;
+        bytes += slots_.bytes(words_of(node));
+        if (bytes > kGroupBytes && !orders.empty()) break;
+        node.slot = slots_.acquire(words_of(node));
+        if (node.slot >= 0) orders.push_back({rows_of(node), slots_.strip(node.slot)});
+    }
+    if (!is_last_level()) end = frontier.size();
+    if (!orders.empty()) builder_.build(orders, gradients_.rows());
+    return end;
 }
 
 void Fit::find_common_split() {
@@ -434,45 +474,67 @@ void Fit::find_common_split() {
     double whole = 0.0;
     for (const i32 index : open_) whole += scoring_.own_score(nodes_[index].totals);
     level_.clear(layout_.n_cells());
-    const auto scan_range = [&](i64 task, int w) {
-        SplitScan& scan = workers_[w].scan;
-        visit_frontier(ranges[task], workers_[w], [&](i32 index, i32 feature, const i64* cells, int words) {
-            const Node& node = nodes_[index];
-            const i64 offset = layout_.offset[feature];
-            const i32 n_value_bins = plane_.value_bins[feature];
-            if (!is_splittable(node))
-                return scan.add_unsplittable(offset, n_value_bins, may_miss_[feature],
-                                             scoring_.own_score(node.totals), level_);
-            look(node, feature, cells, words, scan);
-            scan.add_to_level(offset, may_miss_[feature], level_);
-        });
-        best[task] = best_of_level(level_, layout_, ranges[task], whole, settings_.regularisation.gamma,
-                                   settings_.instruction_set);
-    };
-    team_.run(static_cast<i64>(ranges.size()), scan_range, nanoseconds);
+    std::vector<Search> searches = frontier();
+    for (std::size_t begin = 0, end; begin < searches.size(); begin = end) {
+        end = build_group(searches, begin);
+        const auto scan_range = [&](i64 task, int w) {
+            for (std::size_t s = begin; s < end; ++s) add_to_level(searches[s], ranges[task], workers_[w]);
+            if (end == searches.size())
+                best[task] = best_of_level(level_, layout_, ranges[task], whole, settings_.regularisation.gamma,
+                                           settings_.instruction_set);
+        };
+        team_.run(static_cast<i64>(ranges.size()), scan_range, nanoseconds);
+        if (begin == 0 && end == searches.size()) break;
+        for (std::size_t s = begin; s < end; ++s) {
+            Node& built = nodes_[searches[s].built];
+            if (!is_shared_out(built)) release(built);
+        }
+    }
     Candidate common{0.0, -1, -1, 0};
     for (const Candidate& candidate : best)
         if (candidate.gain > 0.0 && is_better(candidate, common)) common = candidate;
-    for (Search& search : searches_) search.is_subtracted = true;
-    if (common.gain > 0.0) split_in_common(common);
+    for (Search& search : searches) search.is_subtracted = true;
+    if (common.gain > 0.0) split_in_common(common, searches);
     finish_searches();
 }
 
-// Gives every open node that the common cut can split its own sums and gain.
-void Fit::split_in_common(const Candidate& common) {
-    Worker& worker = workers_[0];
-    i64 h_left = 0, h_right = 0;
-    const FeatureRange only{common.feature, common.feature + 1};
-    visit_frontier(only, worker, [&](i32 index, i32 feature, const i64* cells, int words) {
-        Node& node = nodes_[index];
-        if (!is_splittable(node)) return;
+// Adds the scores of a search's nodes, feature by feature of a range, to the level's.
+void Fit::add_to_level(const Search& search, FeatureRange range, Worker& worker) {
+    visit_search(search, range, worker, [&](i32 index, i32 feature, const i64* cells, int words) {
+        const Node& node = nodes_[index];
+        const i64 offset = layout_.offset[feature];
+        if (!is_splittable(node))
+            return SplitScan::add_unsplittable(offset, plane_.value_bins[feature], may_miss_[feature],
+                                               scoring_.own_score(node.totals), level_);
         look(node, feature, cells, words, worker.scan);
-        node.best = worker.scan.at(feature, common.bin, common.missing_left);
-        if (!node.best.is_found) return;
+        worker.scan.add_to_level(offset, may_miss_[feature], level_);
+    });
+}
+
+// Gives every open node that the common cut can split its own sums and gain.
+void Fit::split_in_common(const Candidate& common, const std::vector<Search>& frontier) {
+    const FeatureRange only{common.feature, common.feature + 1};
+    double rows_to_add = 0.0;
+    for (const Search& search : frontier)
+        if (nodes_[search.built].slot < 0) rows_to_add += static_cast<double>(nodes_[search.built].rows());
+    const auto split = [&](i64 task, int w) {
+        Worker& worker = workers_[w];
+        visit_search(frontier[task], only, worker, [&](i32 index, i32 feature, const i64* cells, int words) {
+            Node& node = nodes_[index];
+            if (!is_splittable(node)) return;
+            look(node, feature, cells, words, worker.scan);
+            node.best = worker.scan.at(feature, common.bin, common.missing_left);
+        });
+    };
+    team_.run(static_cast<i64>(frontier.size()), split, kNanosecondsToGather * rows_to_add);
+    if (may_miss_[common.feature]) return;  // the open nodes hold every row between them
+    i64 h_left = 0, h_right = 0;
+    for (const i32 index : open_) {
+        const Node& node = nodes_[index];
+        if (!node.best.is_found) continue;
         h_left += node.best.left.h;
         h_right += node.totals.h - node.best.left.h;
-    });
-    if (may_miss_[common.feature]) return;  // the open nodes hold every row between them
+    }
     for (const i32 index : open_) nodes_[index].best.candidate.missing_left = unseen_goes_left(h_left, h_right);
 }
 
@@ -502,9 +564,17 @@ std::vector<i32> Fit::plan_every() const {
 std::vector<i32> Fit::plan_best() {
     for (; n_ranked_ < nodes_.size(); ++n_ranked_) {
         const i32 index = static_cast<i32>(n_ranked_);
-        if (nodes_[index].best.is_found) ranking_.push({gain_of(index), index});
+        if (nodes_[index].best.is_found) ranking_.insert({gain_of(index), index});
     }
-    return ranking_.empty() || room() <= 0 ? std::vector<i32>{} : std::vector<i32>{ranking_.top().index};
+    // A split moves a node up by one place and leaves one split fewer: who stands beyond them now is a leaf for good.
+    while (static_cast<i64>(ranking_.size()) > room()) {
+        release(nodes_[ranking_.begin()->index]);
+        ranking_.erase(ranking_.begin());
+    }
+    // Leaves of the least gains are the last to be split, if at all: both children are built then.
+    for (auto low = ranking_.begin(); low != ranking_.end() && slots_.bytes_in_use() > most_waiting_bytes_; ++low)
+        release(nodes_[low->index]);
+    return ranking_.empty() ? std::vector<i32>{} : std::vector<i32>{std::prev(ranking_.end())->index};
 }
 
 double Fit::gain_of(i32 index) const { return nodes_[index].best.candidate.gain; }
@@ -536,7 +606,10 @@ void Fit::add_children(i32 index, i64 n_left) {
 // The open nodes after a split. common: children in their parent's place, among those that stay; every: the children,
 // and who was passed over is a leaf for good; best: nobody asks, the ranking knows.
 void Fit::open_children() {
-    if (choice_ == Choice::best) return ranking_.pop();
+    if (choice_ == Choice::best) {
+        for (const i32 index : planned_) ranking_.erase({gain_of(index), index});
+        return;
+    }
     std::vector<i32> next;
     next.reserve(open_.size() + planned_.size());
     for (const i32 index : open_) {

@@ -3,7 +3,7 @@
 
 #include <functional>
 #include <optional>
-#include <queue>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -24,6 +24,7 @@ enum class Choice { every, best, common };
 struct FitSettings {
     Objective objective = Objective::squared_error;
     double learning_rate = 0.1;
+    i64 n_estimators = 1;  // about so many trees will be grown
     i64 max_depth = 0;   // 0 is no limit
     i64 max_leaves = 0;  // likewise
     Regularisation regularisation{};
@@ -97,6 +98,8 @@ private:
     i64 room() const;
     bool is_splittable(const Node& node) const;
     bool is_kept(const Node& node) const;
+    bool is_shared_out(const Node& node) const;
+    bool is_last_level() const;
     int words_of(const Node& node) const;
     RowSpan rows_of(const Node& node) const;
 
@@ -107,15 +110,16 @@ private:
     Strip built_strip(const Node& node, FeatureRange range, bool for_sibling, Worker& worker);
     template <class Visit>
     void visit_search(const Search& search, FeatureRange range, Worker& worker, Visit&& visit);
-    template <class Visit>
-    void visit_frontier(FeatureRange range, Worker& worker, Visit&& visit);
 
     void look(const Node& node, i32 feature, const i64* cells, int words, SplitScan& scan) const;
     std::vector<FeatureRange> scan_ranges(i64 wanted) const;
     double find_nanoseconds() const;
     void find_best_splits();
     void find_common_split();
-    void split_in_common(const Candidate& common);
+    std::vector<Search> frontier() const;
+    std::size_t build_group(const std::vector<Search>& frontier, std::size_t begin);
+    void add_to_level(const Search& search, FeatureRange range, Worker& worker);
+    void split_in_common(const Candidate& common, const std::vector<Search>& frontier);
     void finish_searches();
     void release(Node& node);
 
@@ -132,11 +136,12 @@ private:
     const CellLayout layout_;
     const i64 least_derived_;   // rows of a sibling
     const i64 most_rows_read_;  // of a node that is scanned without a histogram
+    const i64 most_waiting_bytes_;  // of histograms, under Choice::best
     Team team_;
     Gradients gradients_;
     RowOrder order_;
-    HistogramBuilder builder_;
     SlotPool slots_;
+    HistogramBuilder builder_;
     LevelScores level_;
     std::vector<Worker> workers_;
     std::vector<std::uint8_t> may_miss_;  // by feature: some row's value is missing
@@ -149,7 +154,7 @@ private:
     Scoring scoring_;
     std::vector<Node> nodes_;       // in order of creation
     std::vector<i32> open_;         // in the order that settles ties; not kept for Choice::best, which has a ranking
-    std::priority_queue<Ranked> ranking_;
+    std::set<Ranked> ranking_;      // of the open nodes that may still be split, ascending
     std::size_t n_ranked_ = 0;
     std::vector<Family> families_;  // born by the last partition, not yet queued
     std::vector<Search> searches_;

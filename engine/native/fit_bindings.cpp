@@ -84,7 +84,7 @@ class HeldFit {
 public:
     HeldFit(std::shared_ptr<Plane> plane, const nb::object& label, const nb::object& weight,
             std::vector<std::shared_ptr<Plane>> eval_planes, const std::string& objective, double learning_rate,
-            i64 max_depth, i64 max_leaves, i64 min_samples_leaf, double min_child_weight, double reg_lambda,
+            i64 n_estimators, i64 max_depth, i64 max_leaves, i64 min_samples_leaf, double min_child_weight, double reg_lambda,
             double reg_alpha, double gamma, float base_margin, int n_threads, i64 histogram_bytes,
             const std::string& instruction_set)
         : plane_(std::move(plane)), eval_planes_(std::move(eval_planes)) {
@@ -94,6 +94,7 @@ public:
         if (n_threads < 1) throw std::invalid_argument("n_threads must be at least 1");
         const FitSettings settings{objective_named(objective),
                                    learning_rate,
+                                   n_estimators,
                                    max_depth,
                                    max_leaves,
                                    {reg_lambda, reg_alpha, gamma, min_child_weight, min_samples_leaf},
@@ -167,10 +168,10 @@ void bind_transactions(nb::module_& m) {
     const auto no_gil = nb::call_guard<nb::gil_scoped_release>();
     nb::class_<HeldFit>(m, "Fit", "One fit's state: the transactions of engine.backends.Backend.")
         .def(nb::init<std::shared_ptr<Plane>, const nb::object&, const nb::object&, std::vector<std::shared_ptr<Plane>>,
-                      const std::string&, double, i64, i64, i64, double, double, double, double, float, int, i64,
+                      const std::string&, double, i64, i64, i64, i64, double, double, double, double, float, int, i64,
                       const std::string&>(),
              arg("plane"), arg("label"), arg("weight").none(), arg("eval_planes"), nb::kw_only(), arg("objective"),
-             arg("learning_rate"), arg("max_depth"), arg("max_leaves"), arg("min_samples_leaf"),
+             arg("learning_rate"), arg("n_estimators"), arg("max_depth"), arg("max_leaves"), arg("min_samples_leaf"),
              arg("min_child_weight"), arg("reg_lambda"), arg("reg_alpha"), arg("gamma"), arg("base_margin"),
              arg("n_threads"), arg("histogram_bytes"), arg("instruction_set") = "")
         .def("begin_tree", &HeldFit::begin_tree, no_gil)

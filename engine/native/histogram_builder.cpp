@@ -64,7 +64,6 @@ void HistogramBuilder::cut_in_chunks(const std::vector<BuildOrder>& orders, bool
     // A chunk has a histogram to clear and to add: with fewer rows it costs less to share out the features.
     const i64 least = std::clamp(layout_.n_cells() / kCellsPerRow, kLeastChunk, kMostChunk);
     const i64 size = std::clamp(divide_up(n_rows, kChunksPerWorker * team_.size()), least, kMostChunk);
-    std::size_t n_partials = 0;
     for (const BuildOrder& order : orders) {
         const RowSpan& rows = order.rows;
         const i64 n_chunks = std::max({rows.n / size, divide_up(rows.n, kMostChunk), i64{1}});
@@ -72,22 +71,16 @@ void HistogramBuilder::cut_in_chunks(const std::vector<BuildOrder>& orders, bool
             chunks_.push_back(order);
             continue;
         }
-        partial_words_ = packed ? 1 : order.to.words;
-        sums_.push_back({order.to, n_partials, n_partials + static_cast<std::size_t>(n_chunks)});
+        sums_.push_back({order.to, partials_.size(), partials_.size() + static_cast<std::size_t>(n_chunks)});
         for (i64 c = 0; c < n_chunks; ++c) {
             const i64 begin = rows.n * c / n_chunks, end = rows.n * (c + 1) / n_chunks;
             const RowSpan part{rows.list ? rows.list + begin : nullptr, rows.first + begin, end - begin};
-            chunks_.push_back({part, partial(n_partials++, partial_words_)});
+            partials_.push_back(slots_.acquire(packed ? 1 : order.to.words, true));
+            chunks_.push_back({part, slots_.strip(partials_.back())});
         }
     }
     std::stable_sort(chunks_.begin(), chunks_.end(),
                      [](const BuildOrder& a, const BuildOrder& b) { return a.rows.n > b.rows.n; });
-}
-
-Strip HistogramBuilder::partial(std::size_t index, int words) {
-    if (index == partials_.size())
-        partials_.emplace_back(static_cast<std::size_t>(layout_.n_cells() * words) * sizeof(i64));
-    return {reinterpret_cast<i64*>(partials_[index].data()), 0, words};
 }
 
 void HistogramBuilder::add_up() {
@@ -97,8 +90,10 @@ void HistogramBuilder::add_up() {
         const i64 begin = task % n_pieces * kCellsPerPiece, end = std::min(begin + kCellsPerPiece, layout_.n_cells());
         clear(sum.to, begin, end);
         for (std::size_t p = sum.first_partial; p < sum.end_partial; ++p)
-            add_cells(sum.to, partial(p, partial_words_), begin, end);
+            add_cells(sum.to, slots_.strip(partials_[p]), begin, end);
     });
+    for (const i32 slot : partials_) slots_.release(slot);
+    partials_.clear();
 }
 
 }  // namespace dyno

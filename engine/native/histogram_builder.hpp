@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "histogram.hpp"
+#include "slots.hpp"
 #include "team.hpp"
 
 namespace dyno {
@@ -18,8 +19,9 @@ struct BuildOrder {
 
 class HistogramBuilder {
 public:
-    HistogramBuilder(const Plane& plane, const CellLayout& layout, Team& team)
-        : plane_(plane), layout_(layout), team_(team), staging_(static_cast<std::size_t>(team.size())) {}
+    // Partial histograms lie in slots for the while: they are many only when few nodes are open.
+    HistogramBuilder(const Plane& plane, const CellLayout& layout, SlotPool& slots, Team& team)
+        : plane_(plane), layout_(layout), slots_(slots), team_(team), staging_(static_cast<std::size_t>(team.size())) {}
 
     void build(const std::vector<BuildOrder>& orders, const RowGradients& gradients);
 
@@ -36,17 +38,16 @@ private:
 
     void cut_in_chunks(const std::vector<BuildOrder>& orders, bool packed);
     i64 ranges_wanted(i64 n_workers) const;
-    Strip partial(std::size_t index, int words);
     void add_up();
 
     const Plane& plane_;
     const CellLayout& layout_;
+    SlotPool& slots_;
     Team& team_;
     std::vector<Staging> staging_;  // by worker
     std::vector<BuildOrder> chunks_;
     std::vector<Sum> sums_;
-    std::vector<AlignedBytes> partials_;  // storage, kept from call to call
-    int partial_words_ = 1;
+    std::vector<i32> partials_;  // slots
 };
 
 }  // namespace dyno

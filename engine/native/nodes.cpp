@@ -16,6 +16,14 @@ std::vector<Node> breadth_first(const std::vector<Node>& nodes) {
     return ordered;
 }
 
+void FinishedTrees::reserve(std::size_t n_nodes) {
+    for (auto* of : {&feature, &bin, &left, &right}) of->reserve(n_nodes);
+    for (auto* of : {&missing_left, &leaf}) of->reserve(n_nodes);
+    for (auto* of : {&gain, &cover}) of->reserve(n_nodes);
+    value.reserve(n_nodes);
+    count.reserve(n_nodes);
+}
+
 void FinishedTrees::append(const std::vector<Node>& nodes, const std::vector<float>& values, const Scoring& scoring) {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
         const Node& node = nodes[i];

@@ -61,6 +61,9 @@ struct FinishedTrees {
     std::vector<i64> count;
     std::vector<i64> offsets{0};
 
+    // Room for so many nodes: vectors that grow would hold them twice, and leave holes behind.
+    void reserve(std::size_t n_nodes);
+
     // Takes nodes breadth first, with a value each.
     void append(const std::vector<Node>& nodes, const std::vector<float>& values, const Scoring& scoring);
 };

@@ -38,6 +38,8 @@ struct Plane {
         return plane;
     }
 
+    i64 bytes() const { return static_cast<i64>(rows.size() + columns.size()); }
+
     template <class Bin>
     const Bin* row(i64 i) const {
         return reinterpret_cast<const Bin*>(rows.data()) + i * row_stride;
