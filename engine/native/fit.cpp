@@ -13,7 +13,7 @@ namespace dyno {
 namespace {
 
 // On one thread, roughly, to tell whether sharing is worth it: to look whether a cell holds rows, to score one that does.
-constexpr double kNanosecondsToLook = 0.2, kNanosecondsToScore = 0.8;
+constexpr double kNanosecondsToLook = 0.2, kNanosecondsToScore = 1.8;
 
 // A sibling with fewer rows than this share of a feature's cells is built rather than derived: its rows are sooner
 // added than the cells subtracted.
