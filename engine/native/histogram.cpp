@@ -59,7 +59,6 @@ struct Source {
     i64 strip_bytes;  // from one strip's first bin to the next one's
     i64 n_strips;
     RowSpan rows;
-    const i32* g;
 
     i64 row(i64 i) const { return rows.list == nullptr ? rows.first + i : rows.list[i]; }
     const std::byte* bins_of(i64 row) const { return bins + row * row_bytes; }
@@ -83,7 +82,7 @@ public:
             // As many for every row, whether or not it crosses into one more cache line: no branch to mispredict.
             // To the second-level cache: the first holds the cells.
             for (i64 byte = 0; byte < last_byte_; byte += 64) __builtin_prefetch(bins + byte, 0, 2);
-            if (last_byte_ >= 64) __builtin_prefetch(bins + last_byte_, 0, 2);
+            if (last_byte_ >= kStripBytes) __builtin_prefetch(bins + last_byte_, 0, 2);
         }
     }
 
@@ -140,7 +139,7 @@ void add_rows_as(const Plane& plane, const CellLayout& layout, const RowGradient
     const i64 n_strips = (n_features * width + kStripBytes - 1) / kStripBytes;
     const i64 strip_features = (n_features + n_strips - 1) / n_strips;
     const Source source{plane.rows.data() + range.begin * width, plane.row_stride * width, strip_features * width,
-                        n_strips, rows, gradients.g};
+                        n_strips, rows};
     auto* values = reinterpret_cast<Cell<words>*>(staging.values());
     Fetcher fetcher(source);
     for (i64 begin = 0, n; begin < rows.n; begin += n) {
