@@ -153,8 +153,9 @@ def measure(step: Step, plan: Plan, store: Store, build: Path | None = None) -> 
     Raises
     ------
     results.store.StoreError
-        If the row cannot be written.
+        If the row could not be kept, before the fit; or cannot be written, after it.
     """
+    store.require_room()
     thresholds = load_thresholds()
     target, threads = plan.scenario.target, step.fit.threads
     before = observe(target, threads, thresholds)

@@ -9,6 +9,7 @@ write is taken back.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,11 @@ from results.schema import Row
 
 LOCK_TIMEOUT_S = 30.0
 """An append takes milliseconds; a lock held this long is a stuck process that someone has to look at."""
+
+ROOM_BYTES = 64 * 1024
+"""What must be free before a fit begins: several times the longest row that was ever written."""
+
+REMEDY = "Free some space, fix the permissions, or point DYNO_RESULTS_DIR to another directory"
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -69,6 +75,26 @@ class Store:
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
 
+    def require_room(self) -> None:
+        """Refuse before a fit what would be lost after it: the room of a row is taken, and given back at once.
+
+        Raises
+        ------
+        StoreError
+            If the directory cannot be written or has no `ROOM_BYTES` left.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.directory, buffering=0) as scratch:
+                taken = scratch.write(bytes(ROOM_BYTES))
+                if taken < ROOM_BYTES:
+                    raise OSError(f"the disk took {taken} of {ROOM_BYTES} bytes")
+                os.fsync(scratch.fileno())
+        except OSError as error:
+            raise StoreError(
+                f"no room for a row in {self.directory}: {error.strerror or error}; nothing was measured. {REMEDY}"
+            ) from error
+
     def append(self, row: Row) -> Path:
         """Write a row durably.
 
@@ -93,7 +119,7 @@ class Store:
         except OSError as error:
             raise StoreError(
                 f"cannot append a row to {path}: {error.strerror or error}; nothing was lost, the row was not written. "
-                "Free some space, fix the permissions, or point DYNO_RESULTS_DIR to another directory"
+                f"{REMEDY}"
             ) from error
         return path
 

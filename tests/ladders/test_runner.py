@@ -13,7 +13,7 @@ from ladders.contenders import CONTENDERS
 from ladders.plan import make_plan
 from ladders.runner import answering, measure, missing, prepare_steps
 from ladders.scenario import load_scenario
-from results.store import Store, local_store
+from results.store import Store, StoreError, local_store
 
 
 @pytest.fixture
@@ -142,10 +142,18 @@ def test_two_ladders_at_once_are_refused(scenario_file):
     path = scenario_file
     with subprocess.Popen(run_command(path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         rows_when(1, process)
+        process.send_signal(signal.SIGSTOP)  # or it may be done before the second has started
         second = subprocess.run(run_command(path), capture_output=True, text=True)
         process.kill()
     assert second.returncode == 2
     assert "another ladder is running" in second.stderr
+
+
+def test_rows_that_could_not_be_kept_are_refused_before_the_fit(plan, tmp_path):
+    in_the_way = tmp_path / "a file where the directory should be"
+    in_the_way.touch()
+    with pytest.raises(StoreError, match="nothing was measured"):
+        measure(prepare_steps(plan)[0], plan, Store(in_the_way))
 
 
 def test_a_row_stands_between_two_probes(plan, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from results.store import Store, StoreError, local_store, records_store
+from results.store import ROOM_BYTES, Store, StoreError, local_store, records_store
 
 CONFTEST = Path(__file__).with_name("conftest.py")
 
@@ -124,6 +124,19 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path, row, room):
     assert path.read_bytes() == before
     store.append(row(repeat=2))
     assert [found.repeat for found in store.read().rows] == [0, 2]
+
+
+@pytest.mark.parametrize("room", [0, 1, ROOM_BYTES - 1])
+def test_a_disk_without_room_for_a_row_is_an_error_before_the_fit(tmp_path, room):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        with pytest.raises(StoreError, match=r"no room for a row.*nothing was measured.*DYNO_RESULTS_DIR"):
+            Store(tmp_path).require_room()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    Store(tmp_path).require_room()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_read_only_directory_is_said_and_still_readable(tmp_path, row):
