@@ -321,8 +321,8 @@ def test_ctrl_c_ends_a_long_tree_between_two_rounds():
     out = run_script(
         """
         import signal
-        data = binned(60_000, [250, 240, 230, 220])
-        label = np.random.default_rng(0).normal(size=60_000).astype(np.float32)
+        data = binned(300_000, [250, 240, 230, 220])
+        label = np.random.default_rng(0).normal(size=300_000).astype(np.float32)
         params = parse_params({"grower": "leafwise", "max_depth": 0, "max_leaves": 0, "min_child_weight": 0.0})
 
         def nodes(interrupted):
