@@ -19,7 +19,16 @@ import json
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    model_validator,
+)
 
 SCHEMA = 1
 
@@ -47,8 +56,10 @@ Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,99}$")]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Knobs = Annotated[dict[str, JsonValue], AfterValidator(_finite_json)]
-Passport = Annotated[dict[str, JsonValue], AfterValidator(_finite_json), AfterValidator(_has_digest)]
+JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_finite_json), PlainSerializer(lambda value: value)]
+"""Written as it stands: pydantic's own way asks Python for each value's type and drops a Ctrl-C there."""
+Knobs = JsonObject
+Passport = Annotated[JsonObject, AfterValidator(_has_digest)]
 
 CLOCK_SLACK_S = 1e-3
 """How far `ingest_s + train_s` may pass the outer wall `fit_s`: rounding of printed seconds, nothing more."""

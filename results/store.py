@@ -74,6 +74,8 @@ class Store:
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
+        # Kept: a lock made for each append dies in `FileLock.__del__`, where Python drops a Ctrl-C.
+        self._locks: dict[Path, FileLock] = {}
 
     def require_room(self) -> None:
         """Refuse before a fit what would be lost after it: the room of a row is taken, and given back at once.
@@ -110,7 +112,7 @@ class Store:
         path = self.directory / f"{ladder}.jsonl"
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S):
+            with self._lock(path):
                 _append_line(path, text.encode())
         except Timeout:
             raise StoreError(
@@ -122,6 +124,11 @@ class Store:
                 f"{REMEDY}"
             ) from error
         return path
+
+    def _lock(self, path: Path) -> FileLock:
+        if path not in self._locks:
+            self._locks[path] = FileLock(f"{path}.lock", timeout=LOCK_TIMEOUT_S)
+        return self._locks[path]
 
     def read(self, ladder: str | None = None) -> Content:
         """Read every row, or those of one ladder; a directory that is not there holds none.

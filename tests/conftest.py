@@ -1,9 +1,14 @@
 """What one worker of a test run makes for all of them."""
 
 import os
+import signal
 
 import pytest
 from filelock import FileLock
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job ignores Ctrl-C, and so would every process that a test starts to interrupt it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
