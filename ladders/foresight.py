@@ -36,7 +36,10 @@ class Foreseen:
     rung, threads, contender : str, int, str
     fits, to_do : int
         All of the plan, and those that no row answers.
+    data_sets : int
+        That the repeats see in turn.
     train_rows, test_rows, columns : int
+        Of the largest of them.
     host_bytes, device_bytes : int, int or None
         Of one fit, the data counted; None on a CPU, and where the library takes a share of an unknown card.
     seconds : float
@@ -50,6 +53,7 @@ class Foreseen:
     contender: str
     fits: int
     to_do: int
+    data_sets: int
     train_rows: int
     test_rows: int
     columns: int
@@ -113,12 +117,16 @@ def refused_builds(plan: Plan) -> dict[str, str]:
 
 def data_notes(plan: Plan) -> list[str]:
     """A line a rung whose data are not on the disk yet: their size and where they come from."""
-    notes = {}
+    notes, seen = [], []
     for rung in plan.rungs:
-        if cached(rung.data, rung.options, plan.scale) is None:
-            shape = SOURCES[rung.data].shape(scale=plan.scale, **rung.options)
-            notes[str((rung.data, rung.options))] = f"data of {rung.name}: {shape.nbytes / 1e9:.2g} GB to be made"
-    return list(notes.values())
+        new = [options for options in rung.sets if (rung.data, options) not in seen]
+        new = [options for options in new if cached(rung.data, options, plan.scale) is None]
+        seen += [(rung.data, options) for options in new]
+        if new:
+            size = sum(SOURCES[rung.data].shape(scale=plan.scale, **options).nbytes for options in new)
+            count = f", {len(new)} of {len(rung.sets)} data sets" if len(rung.sets) > 1 else ""
+            notes.append(f"data of {rung.name}: {size / 1e9:.2g} GB to be made{count}")
+    return notes
 
 
 def to_values(found: Sequence[Foreseen]) -> list[dict[str, Any]]:
@@ -135,7 +143,8 @@ def _build_refusal(module: str) -> str | None:
 
 def _line(plan: Plan, step: Step, card_bytes: int | None) -> Foreseen:
     rung, asked = step.fit.rung, step.fit.asked
-    shape = SOURCES[rung.data].shape(scale=plan.scale, **rung.options)
+    shapes = [SOURCES[rung.data].shape(scale=plan.scale, **options) for options in rung.sets]
+    shape = max(shapes, key=lambda shape: shape.train)
     library = CONTENDERS[step.fit.contender].module.rpartition(".")[2]
     return Foreseen(
         rung.name,
@@ -143,6 +152,7 @@ def _line(plan: Plan, step: Step, card_bytes: int | None) -> Foreseen:
         step.fit.contender,
         fits=0,
         to_do=0,
+        data_sets=len(shapes),
         train_rows=shape.train,
         test_rows=shape.test,
         columns=shape.columns,

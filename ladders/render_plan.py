@@ -33,7 +33,9 @@ def to_terminal(
     for rung, group in groupby(found, lambda line: line.rung):
         lines = list(group)
         one = lines[0]
-        console.print(f"[bold]{rung}[/]: {one.train_rows:,} + {one.test_rows:,} rows, {one.columns:,} columns")
+        shape = f"{one.train_rows:,} + {one.test_rows:,} rows, {one.columns:,} columns"
+        turns = f", the largest of {one.data_sets} data sets" if one.data_sets > 1 else ""
+        console.print(f"[bold]{rung}[/]: {shape}{turns}")
         console.print(_table(lines, refused, room))
     for note in [*_skipped(found, refused), *notes]:
         console.print(note, markup=False, highlight=False, soft_wrap=True)

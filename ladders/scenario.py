@@ -63,6 +63,9 @@ class Rung(Strict):
     ----------
     name, data, options, objective
         The task.
+    varied : dict of option to list
+        Options of the source that differ by repeat: repeat r takes the value at r modulo their number, so that quality
+        is judged over several data sets and not by the luck of one. Lists of one length are taken in step.
     repeats : int, optional
         Instead of the scenario's: a rung that takes minutes is repeated less often than one that takes a second.
     threads : list of int, optional
@@ -84,6 +87,7 @@ class Rung(Strict):
     name: Name
     data: str
     options: dict[str, Any] = {}
+    varied: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
     objective: Objective
     repeats: Repeats | None = None
     threads: Threads | None = None
@@ -96,8 +100,25 @@ class Rung(Strict):
 
     @model_validator(mode="after")
     def _source_knows(self) -> Self:
-        check_options(self.data, self.options)
+        if doubled := sorted(self.varied.keys() & self.options.keys()):
+            raise ValueError(f"option '{doubled[0]}' stands in options and in varied: leave it in one of them")
+        lengths = {name: len(values) for name, values in self.varied.items()}
+        if len(set(lengths.values())) > 1:
+            counted = ", ".join(f"{number} of {name}" for name, number in lengths.items())
+            raise ValueError(f"varied has {counted}: give as many values of each, one a data set")
+        for options in self.sets:
+            check_options(self.data, options)
         return self
+
+    @property
+    def sets(self) -> list[dict[str, Any]]:
+        """The source's options of every data set, in the order in which repeats take them; one if nothing varies."""
+        turns = zip(*self.varied.values(), strict=True)
+        return [{**dict(zip(self.varied, turn, strict=True)), **self.options} for turn in turns] or [self.options]
+
+    def options_at(self, repeat: int) -> dict[str, Any]:
+        """The source's options of the data that a repeat sees."""
+        return self.sets[repeat % len(self.sets)]
 
 
 class Scenario(Strict):

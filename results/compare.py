@@ -6,13 +6,13 @@ Only rows of one host, work and contender are set against each other; where ther
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from results.pairs import PAIRED
 from results.regressions import EXACT, moved_phases
 from results.schema import Row
-from results.series import Cell, measured
+from results.series import Cell, families, measured
 from results.verdict import BAND, Block, Verdict, judge
 
 
@@ -22,11 +22,12 @@ class NotComparableError(ValueError):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One cell of two commits.
+    """One cell of two commits; where repeats see different data in turn, their cells together.
 
     Attributes
     ----------
     cell : Cell
+        The first of them.
     control : str or None
     verdict : Verdict
     moved : tuple of (str, float)
@@ -72,14 +73,15 @@ def compare_rows(
     NotComparableError
         If no cell has rows of both commits.
     """
+    rows = list(rows)
     of_a, of_b = (_by_cell(rows_of(rows, commit), measure) for commit in (a, b))
     if not of_a or not of_b:
         without = [commit[:10] for commit, found in ((a, of_a), (b, of_b)) if not found]
         raise NotComparableError(f"no valid row of an unchanged tree at {' and '.join(without)}; measure it first")
-    shared = [cell for cell in of_a if cell in of_b]
+    shared = _together([cell for cell in of_a if cell in of_b], families(rows))
     if not shared:
         raise NotComparableError(_why_apart(list(of_a), list(of_b)))
-    compared = [_compare(cell, of_a, of_b, measure, control, band, last) for cell in shared]
+    compared = [_compare(cells, of_a, of_b, measure, control, band, last) for cells in shared]
     controls = {one.control for one in compared}
     return [one for one in compared if one.cell.contender not in controls] or compared
 
@@ -97,8 +99,16 @@ def _by_cell(rows: list[Row], measure: str) -> dict[Cell, list[Row]]:
     return dict(cells)
 
 
+def _together(cells: list[Cell], families: Mapping[str, str]) -> list[list[Cell]]:
+    """Cells that differ only in which data set of one family their repeats saw: their blocks are one comparison."""
+    groups: dict[Cell, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.within(families), []).append(cell)
+    return list(groups.values())
+
+
 def _compare(
-    cell: Cell,
+    cells: list[Cell],
     of_a: dict[Cell, list[Row]],
     of_b: dict[Cell, list[Row]],
     measure: str,
@@ -106,19 +116,31 @@ def _compare(
     band: float,
     last: bool,
 ) -> Comparison:
-    rows_a, rows_b = of_a[cell], of_b[cell]
-    named = PAIRED.get(rows_a[0].growth) if control == "paired" else control
-    beside = next((other for other in of_a if _is_control(other, cell, named) and other in of_b), None)
-    if control not in (None, "paired", cell.contender) and beside is None:
-        raise NotComparableError(f"no rows of the control {named} beside {cell} at both commits")
-    blocks = _blocks(rows_a, rows_b, of_a.get(beside, []), of_b.get(beside, []), measure)
+    cell, growth = cells[0], of_a[cells[0]][0].growth
+    named = PAIRED.get(growth) if control == "paired" else control
+    beside = {one: _control(one, of_a, of_b, named) for one in cells}
+    if None in beside.values():  # a control is one of every block, or of none
+        if control not in (None, "paired", cell.contender):
+            raise NotComparableError(f"no rows of the control {named} beside {cell} at both commits")
+        beside = dict.fromkeys(cells)
+    blocks = [
+        block
+        for one, other in beside.items()
+        for block in _blocks(of_a[one], of_b[one], of_a.get(other, []), of_b.get(other, []), measure)
+    ]
+    phases = ([row.phases for one in cells for row in of[one]] for of in (of_a, of_b))
+    changed = [found for one in cells for found in _changed(of_a[one], of_b[one])]
     return Comparison(
         cell,
-        beside.contender if beside else None,
+        named if beside[cell] else None,
         judge(blocks, band, last=last),
-        moved_phases([row.phases for row in rows_a], [row.phases for row in rows_b]),
-        tuple(_changed(rows_a, rows_b)),
+        moved_phases(*phases),
+        tuple({found[0]: found for found in reversed(changed)}.values())[::-1],
     )
+
+
+def _control(cell: Cell, of_a: dict[Cell, list[Row]], of_b: dict[Cell, list[Row]], named: str | None) -> Cell | None:
+    return next((other for other in of_a if _is_control(other, cell, named) and other in of_b), None)
 
 
 def _is_control(other: Cell, cell: Cell, named: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Is the engine the fastest? Every pair, at every number of threads, and its targets. May import standings and SciPy.
+"""Is the engine the fastest? Every pair and number of threads, and its targets. May import standings, quality, SciPy.
 
 The engine is set against the *best* rival of its growth pair in each respect, whoever that is: the fastest to train,
 the fastest to bin, the smallest in memory, the fastest to predict. Only quality is compared with one named rival. Every
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from results.quality import gap
 from results.standings import Entry, Standings, Table
 
 TARGETS = {"train": 0.65, "prep": 1.0, "memory": 1.0, "predict": 1.0, "quality": 0.003}
@@ -29,7 +30,10 @@ RESAMPLES, SEED, CONFIDENCE = 9999, 42, 0.95
 
 @dataclass(frozen=True)
 class Judged:
-    """One respect: ours over the best rival's (None where that is zero or not measured), and whether it holds."""
+    """One respect: ours over the best rival's (None where that is zero or not measured), and whether it holds.
+
+    The interval is of training time over blocks, of quality over data sets; None where there are too few.
+    """
 
     rival: str
     ratio: float | None
@@ -42,7 +46,8 @@ class Case:
     """One pair of one rung at one number of threads; `train_s` and `rival_train_s` are medians.
 
     `judged` has a `Judged` for every name in `TARGETS` that was measured on both sides. That of quality has as its
-    ratio the share by which our metric differs from the paired rival's, positive where ours is worse.
+    ratio the share by which our metric differs from the paired rival's, positive where ours is worse: its mean over the
+    data sets that both saw, and that is what is held against the target.
     """
 
     ladder: str
@@ -167,8 +172,8 @@ def _ratios(ours: Entry, rivals: list[Entry]) -> dict[str, Judged]:
 def _quality(ours: Entry, rivals: list[Entry], growth: str) -> dict[str, Judged]:
     """Smaller is better in every metric that a ladder has."""
     paired = next((rival for rival in rivals if rival.contender == PAIRED[growth]), None)
-    if paired is None or paired.metric != ours.metric:
+    found = paired and gap(ours, paired)
+    if not found:
         return {}
-    worse = ours.value - paired.value
-    share = worse / abs(paired.value) if paired.value else None
-    return {"quality": Judged(paired.contender, share, worse <= TARGETS["quality"] * abs(paired.value))}
+    interval = None if found.margin is None else (found.share - found.margin, found.share + found.margin)
+    return {"quality": Judged(paired.contender, found.share, found.within(TARGETS["quality"]), interval)}

@@ -14,7 +14,7 @@ from math import ceil, log, log1p, pi, sqrt
 import numpy as np
 
 from results.schema import Row
-from results.series import Cell, measured
+from results.series import Cell, families, measured
 from results.verdict import CONFIDENCE, FEWEST_BLOCKS, SEED, Block, judge
 
 POWER = 0.9
@@ -71,7 +71,8 @@ def noise_of(rows: Iterable[Row], measure: str = "train_s") -> list[Noise]:
     """The noise of every cell that has a commit with enough repeats.
 
     How far any two fits of one commit lie apart, pooled over the commits, robustly: the median of those distances over
-    0.6745 times the root of 2 is the standard deviation of a normal distribution (Bickel & Lehmann 1979).
+    0.6745 times the root of 2 is the standard deviation of a normal distribution (Bickel & Lehmann 1979). Where repeats
+    see different data in turn, that is in it too: rather too much noise than none known.
 
     Parameters
     ----------
@@ -79,10 +80,11 @@ def noise_of(rows: Iterable[Row], measure: str = "train_s") -> list[Noise]:
         Of one host, those that may be compared.
     measure : str
     """
+    rows = [row for row in rows if row.status == "ok" and row.valid and measured(row, measure)]
+    known = families(rows)
     cells: dict[Cell, dict[tuple, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        if row.status == "ok" and row.valid and measured(row, measure):
-            cells[Cell.of(row)][row.commit, row.release].append(row)
+        cells[Cell.of(row).within(known)][row.commit, row.release].append(row)
     found = []
     for cell, commits in cells.items():
         groups = [[log(measured(row, measure)) for row in group] for group in commits.values()]

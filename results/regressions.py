@@ -155,6 +155,15 @@ def change_point_posterior(y: np.ndarray, weights: np.ndarray, old: float, new: 
 
 
 def _steps_of(series: Series, measure: str, smallest: float) -> list[Step]:
+    """Of times and memory over all data of the cell's family; of what is exact on each, and there once a place."""
+    if measure not in (*EXACT, "value"):
+        return _steps_on(series, measure, smallest)
+    found = [step for one in series.by_data() for step in _steps_on(one, measure, smallest)]
+    first = {(step.at.commit, step.at.release): step for step in reversed(found)}
+    return [step for step in found if step is first[step.at.commit, step.at.release]]
+
+
+def _steps_on(series: Series, measure: str, smallest: float) -> list[Step]:
     points = [point for point in series.points if point.values(measure)]
     values = [point.values(measure) for point in points]
     repeats_agree = all(len(set(group)) == 1 for group in values)

@@ -1,4 +1,4 @@
-"""Standings as Markdown, terminal tables and plain JSON values. May import results.standings and rich.
+"""Standings as Markdown, terminal tables and plain JSON values. May import standings, quality and rich.
 
 One set of cells feeds all: what the page says, the terminal says. A loss is set in the same words and weight as a win.
 """
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as TerminalTable
 
+from results.quality import gap, in_percent
 from results.standings import Comparison, Entry, Pair, Standings, Table, Unplaced
 
 HEADINGS = (
@@ -39,9 +40,10 @@ LOG_WIDTH = 132
 
 READING = (
     "Medians over n repeats, in seconds; spread is (max - min) / median of the training time, IQR its interquartile "
-    "range. fit is the outer wall around ingest and training. RSS is the peak over the resident input. The last two "
-    "columns set the engine against that rival: a tie is a margin no wider than the wider arm's spread, and a single "
-    "repeat decides nothing."
+    "range. fit is the outer wall around ingest and training. The metric is the mean over the data sets that repeats "
+    "see in turn, and so is how far it is from the engine's on the same ones (± its 95 % interval). RSS is the peak "
+    "over the resident input. The last two columns set the engine against that rival: a tie is a margin no wider than "
+    "the wider arm's spread, and a single repeat decides nothing."
 )
 
 
@@ -117,7 +119,7 @@ def describe(table: Table) -> str:
         (
             setting(table),
             f"{shared.device}, {in_threads(shared.threads)}",
-            f"data {(shared.data_hash or 'never seen')[:12]}",
+            f"{_sets(table)} {(shared.data_hash or 'never seen')[:12]}",
             f"measured {table.measured:%Y-%m-%d %H:%M} UTC",
         )
     )
@@ -226,9 +228,16 @@ def escape_markdown(text: str) -> str:
 
 def _quality(entry: Entry, engine: Entry | None) -> str:
     value = f"{entry.metric} {entry.value:#.5g}"
-    if engine is None or entry is engine or entry.metric != engine.metric or not engine.value:
+    found = None if engine is None or entry is engine else gap(entry, engine)
+    if found is None or found.share is None:
         return value
-    return f"{value} ({(entry.value - engine.value) / abs(engine.value):+.2%})"
+    return f"{value} ({in_percent(found.share, found.margin)})"
+
+
+def _sets(table: Table) -> str:
+    """How many data sets the rows saw, where it is more than one."""
+    seen = {data for pair in table.pairs for entry in pair.entries for data in entry.value_by_data}
+    return "data" if len(seen) < 2 else f"{len(seen)} data sets in turn"
 
 
 def _terminal_table(table: Table, width: int) -> TerminalTable:

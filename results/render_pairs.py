@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from results.pairs import FEWEST_BLOCKS, TARGETS, Case, Judged, pairs, tally
+from results.quality import FEWEST_SETS, in_percent
 from results.render import NOT_MEASURED, fitting, in_threads, lined_table, seconds, setting
 from results.standings import Standings
 
@@ -40,8 +41,10 @@ PRIORITY = (0, 2, 7, 1, 9, 10, 11, 12, 8, 4, 5, 6, 3)
 
 READING = (
     f"Ours over theirs: train, prep (binning) and predict over the fastest rival's in that respect, memory (peak over "
-    f"the input) over the smallest rival's; quality is how much worse our metric is than the paired rival's. {MISS} "
-    f"misses its target. The interval is of the ratio (95 %, over blocks; none for fewer than {FEWEST_BLOCKS})."
+    f"the input) over the smallest rival's; quality is how much worse our metric is than the paired rival's: the "
+    f"mean over the data sets that repeats see in turn, ± its interval (95 %, Student's t; none for fewer than "
+    f"{FEWEST_SETS} data sets); the mean is held against the target. {MISS} misses its target. The interval is of the "
+    f"ratio (95 %, over blocks; none for fewer than {FEWEST_BLOCKS})."
 )
 
 
@@ -116,7 +119,10 @@ def _ratio(judged: Judged | None) -> str:
 
 
 def _share(judged: Judged | None) -> str:
-    return _marked(judged, "{:+.2%}")
+    if judged is None or judged.ratio is None:
+        return _marked(judged, "")
+    margin = None if judged.interval is None else (judged.interval[1] - judged.interval[0]) / 2
+    return _marked(judged, in_percent(judged.ratio, margin))
 
 
 def _marked(judged: Judged | None, form: str) -> str:

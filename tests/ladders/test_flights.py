@@ -10,6 +10,9 @@ from ladders.data.flights import SCHEDULE, WEATHER, data_folder, flights_shape, 
 
 COLUMN = {name: index for index, name in enumerate((*SCHEDULE, *WEATHER))}
 
+DIGEST = "e430ca9fe4ab8f9c289a6bbcf6c5ae4a29b98ec417b435123d8b1d362236c02d"
+"""Of the delays, split as they were before there were folds."""
+
 
 @pytest.fixture(scope="module")
 def delay():
@@ -100,3 +103,25 @@ def test_the_package_is_not_imported():
 def test_unknown_label():
     with pytest.raises(ValueError, match="'delay' or 'late'"):
         make_flights(label="early")
+
+
+@pytest.mark.parametrize("fold", range(1, 5))
+def test_a_fold_tests_its_own_fifth_of_the_days(fold, delay):
+    task = make_flights(fold=fold)
+    assert flights_shape(fold=fold) == (len(task.y_train), *task.X_test.shape)
+    days, others = (set(map(tuple, X[:, [COLUMN["month"], COLUMN["day"]]])) for X in (task.X_test, delay.X_test))
+    assert len(days) == 73
+    assert not days & others
+    assert not days & set(map(tuple, task.X_train[:, [COLUMN["month"], COLUMN["day"]]]))
+
+
+def test_fold_0_is_the_split_of_the_published_rows(delay):
+    """What `data_hash` says in results/records: those rows are of this work as well."""
+    assert make_flights(fold=0).digest() == delay.digest() == DIGEST
+
+
+@pytest.mark.parametrize("fold", [-1, 5])
+def test_a_fold_that_is_none(fold):
+    for refuse in (make_flights, flights_shape):
+        with pytest.raises(ValueError, match=f"fold {fold} must be from 0 to 4"):
+            refuse(fold=fold)

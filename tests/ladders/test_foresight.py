@@ -1,7 +1,7 @@
 import pytest
 
 from ladders.contenders import CONTENDERS
-from ladders.data.cache import cached
+from ladders.data.cache import cached, prepare
 from ladders.foresight import data_notes, foresee, refused_builds
 from ladders.plan import make_plan
 from ladders.progress import START_S, scaled_seconds
@@ -84,3 +84,17 @@ def test_the_largest_ladders_are_foreseen_at_once():
         if name != "msd":
             assert all(line.device_bytes > 10**9 for line in found)
             assert cached(plan.rungs[0].data, plan.rungs[0].options) is None
+
+
+def test_every_data_set_that_repeats_see_is_foreseen(scenario_file, empty_cache):
+    text = scenario_file.read_text()
+    scenario_file.write_text(text.replace(", seed = 1 }", " }\nvaried = { seed = [1, 2], test_rows = [400, 500] }"))
+    plan = make(scenario_file, repeats=3)
+    steps = foresee_steps(plan)
+    assert {(line.data_sets, line.fits, line.test_rows) for line in foresee(plan, steps, steps, [])} == {(2, 3, 400)}
+    assert data_notes(plan) == ["data of tall: 0.00014 GB to be made, 2 of 2 data sets"]
+    assert not empty_cache.exists()
+    prepare("tall", plan.rungs[0].sets[0])
+    assert data_notes(plan) == ["data of tall: 7e-05 GB to be made, 1 of 2 data sets"]
+    prepare_steps(plan)
+    assert data_notes(plan) == []

@@ -172,3 +172,25 @@ def test_a_host_that_is_rejected_marks_the_row(plan, tmp_path, monkeypatch):
     assert (row.status, row.valid) == ("ok", False)
     assert row.invalid_reason.startswith("rejected before the fit: memory-limit")
     assert missing(steps, [row]) == steps
+
+
+def test_repeats_see_different_data_and_every_contender_of_a_block_the_same(scenario_file, tmp_path):
+    text = scenario_file.read_text()
+    scenario_file.write_text(text.replace(", seed = 1 }", " }\nvaried = { seed = [1, 2, 3] }"))
+    plan = make_plan(load_scenario(str(scenario_file)), cores=1, repeats=4)
+    steps = prepare_steps(plan)
+    seen = {repeat: {step.stored.digest for step in steps if step.fit.repeat == repeat} for repeat in range(4)}
+    assert all(len(hashes) == 1 for hashes in seen.values())
+    assert seen[0] == seen[3]
+    assert len(set.union(*seen.values())) == 3
+    assert len({step.fields["data_family"] for step in steps}) == 1
+    fewer = prepare_steps(make_plan(load_scenario(str(scenario_file)), cores=1, repeats=1))
+    assert [step.fields for step in fewer] == [{**step.fields} for step in steps[:2]]
+    second = next(step for step in steps if step.fit.repeat == 1)
+    row = measure(second, plan, Store(tmp_path / "rows"))
+    assert (row.status, row.data_hash) == ("ok", second.stored.digest)
+    assert missing(steps, [row]) == [step for step in steps if step is not second]
+
+
+def test_data_that_do_not_vary_have_no_family(plan):
+    assert {step.fields["data_family"] for step in prepare_steps(plan)} == {None}

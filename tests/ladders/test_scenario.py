@@ -2,7 +2,7 @@ import pytest
 
 from ladders.contenders import CONTENDERS
 from ladders.data.sources import SOURCES
-from ladders.scenario import load_scenario, scenario_names
+from ladders.scenario import Rung, load_scenario, scenario_names
 
 
 def test_ours_load_and_pair_every_growth():
@@ -38,6 +38,15 @@ def test_knobs_of_a_pair_are_equal():
         ("leafwise = {", "levelwise = {", "limits.leafwise is missing"),
         ('data = "tall"', 'data = "tal"', "unknown data source 'tal'"),
         ("columns = 6", "colums = 6", "no option 'colums'"),
+        ("seed = 1 }", "seed = 1 }\nvaried = { sed = [1, 2] }", "no option 'sed'"),
+        ("seed = 1 }", "seed = 1 }\nvaried = { seed = [1, 2] }", "option 'seed' stands in options and in varied"),
+        (", seed = 1 }", " }\nvaried = { seed = [] }", "rungs.0.varied.seed=[]"),
+        (", seed = 1 }", " }\nvaried = { seed = [1, '2'] }", "option seed='2' of data source 'tall' must be int"),
+        (
+            ", seed = 1 }",
+            " }\nvaried = { seed = [1, 2], test_rows = [9] }",
+            "varied has 2 of seed, 1 of test_rows: give",
+        ),
         ('"squared_error"', '"absolute_error"', "objective='absolute_error'"),
         ('title = "a small one"', "", "'title' is missing"),
         ("repeats = 2", "repeats = 2\nthreads = [1, 1]", "threads [1, 1] names a number twice"),
@@ -143,3 +152,21 @@ def test_off_eval_and_stop_train_on_the_same_rows(name):
     assert [rung.watch for rung in (off, watched, stop)] == [False, True, True]
     asked = {load_scenario(name).asked(one, stop, 2).patience for one in CONTENDERS}
     assert asked == {50}
+
+
+def test_repeats_take_what_varies_in_turn_and_in_step():
+    (tall,) = load_scenario("tall").rungs
+    assert tall.sets == [tall.options]
+    assert tall.options_at(7) == tall.options
+    varied = Rung(
+        name="x", data="tall", objective="logistic", options={"rows": 9}, varied={"seed": [1, 2], "test_rows": [3, 4]}
+    )
+    assert varied.sets == [{"seed": 1, "test_rows": 3, "rows": 9}, {"seed": 2, "test_rows": 4, "rows": 9}]
+    assert [varied.options_at(repeat)["seed"] for repeat in range(5)] == [1, 2, 1, 2, 1]
+
+
+def test_quality_of_the_pairs_is_judged_over_five_data_sets_where_one_is_luck():
+    found = {rung.name: (rung.varied, rung.repeats) for rung in load_scenario("cpu-pairs").rungs}
+    for name, given in found.items():
+        varied = {"fold": [0, 1, 2, 3, 4]} if name.startswith("flights") else {"seed": [42, 43, 44, 45, 46]}
+        assert given == ((varied, 5) if name.startswith(("flights", "small")) else ({}, None))

@@ -79,3 +79,30 @@ def test_runs_that_count_their_blocks_from_the_start_again_stay_apart():
     (one,) = compare_rows(rows, A, B)
     assert one.verdict.blocks == 2
     assert one.verdict.ratio == pytest.approx(1.0)
+
+
+def in_turn(rows):
+    """The same rows as fits of different data by block, which take 10 % longer from one to the next."""
+    changed = []
+    for row in rows:
+        number = row.block
+        times = {name: getattr(row, name) * 1.1**number for name in ("train_s", "fit_s")}
+        changed.append(row.model_copy(update={"data_hash": f"fold{number}", "data_family": "all", **times}))
+    return changed
+
+
+def test_blocks_on_different_data_are_one_comparison_and_each_is_of_one_data_set():
+    rows = in_turn(blocks(1.0))
+    (one,) = compare_rows(rows, A, B)
+    assert (one.verdict.name, one.control, one.verdict.blocks) == ("same", "xgboost-depthwise", 7)
+    lacking = [row for row in rows if (row.commit, row.block) not in ((A, 0), (B, 6))]
+    (one,) = compare_rows(lacking, A, B)
+    assert (one.verdict.name, one.verdict.blocks) == ("same", 5)
+
+
+def test_a_row_of_one_data_set_is_compared_with_that_one_of_many():
+    old = [row.model_copy(update={"data_family": None}) for row in in_turn(blocks(1.0)) if row.block == 0]
+    new = [row for row in in_turn(blocks(1.0)) if row.commit == B]
+    (one,) = compare_rows([*(row for row in old if row.commit == A), *new], A, B)
+    assert one.verdict.blocks == 1
+    assert one.verdict.ratio == pytest.approx(1.0, abs=0.02)

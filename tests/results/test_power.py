@@ -58,3 +58,10 @@ def test_what_cannot_be_seen_says_so():
 def test_it_is_seeded():
     assert len({simulated_power(0.03, 0.01, 0.01, 7) for _ in range(2)}) == 1
     assert np.isfinite(simulated_power(0.03, 0.0, 0.0, 5))
+
+
+def test_fits_on_data_seen_in_turn_are_repeats():
+    rows = noisy(0, 10, 5, 0.05)
+    turns = [row.model_copy(update={"data_hash": f"fold{n % 5}", "data_family": "all"}) for n, row in enumerate(rows)]
+    (noise,) = noise_of(turns)
+    assert (noise.share, noise.repeats) == (noise_of(rows)[0].share, 50)

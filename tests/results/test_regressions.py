@@ -132,3 +132,18 @@ def test_posterior_of_a_clean_step_is_certain():
     posterior = change_point_posterior(y, np.ones(4), 0.0, 1.0, 0.05)
     assert posterior.argmax() == 1
     assert posterior[1] == pytest.approx(1.0)
+
+
+def test_what_is_exact_is_told_once_for_all_data_seen_in_turn():
+    def value(commit, fold):
+        return (10.0 if commit < 3 else 11.0) * (1 + fold)
+
+    rows = [
+        fit(place, data_hash=f"fold{fold}", data_family="all", value=value(place, fold), block=fold)
+        for place in range(6)
+        for fold in range(3)
+    ]
+    (step,) = find_steps(series_of(rows, {}), ["value"])
+    assert (step.at.commit, step.old, step.new, step.confidence) == (commit(3), 10.0, 11.0, 1.0)
+    assert step.counts
+    assert find_steps(series_of([row for row in rows if row.value % 10 == 0], {}), ["value"]) == ()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from results.render import to_markdown
 from results.render_pairs import MISS, to_terminal, to_values
 from results.standings import standings
 
@@ -87,3 +88,23 @@ def test_hostile_names_are_shown_as_they_stand(row):
     text = printed(rows, 132)
     assert "[red]x" in text
     assert "[b]rival" in text
+
+
+def test_quality_over_several_data_sets_shows_how_sure_it_is(row):
+    rows = [
+        row(
+            contender=contender,
+            block=n,
+            repeat=n,
+            data_hash=f"fold{n}",
+            data_family="all",
+            value=value,
+        )
+        for contender, values in (("engine-depthwise", (10.1, 20.0, 29.88)), ("xgboost-depthwise", (10.0, 20.0, 30.0)))
+        for n, value in enumerate(values)
+    ]
+    assert "+0.20% ±1.79%" in printed(rows, 132)
+    judged = to_values(standings(rows))["cases"][0]["judged"]["quality"]
+    assert judged["ratio"] == pytest.approx(0.002)
+    assert judged["interval"] == pytest.approx((-0.0159, 0.0199), abs=1e-4)
+    assert "(-0.20% ±1.78%)" in to_markdown(standings(rows))

@@ -78,3 +78,11 @@ def test_order_of_a_repository(tmp_path):
     order = git_order(tmp_path)
     assert sorted(order, key=order.get) == made
     assert git_order(tmp_path / "nowhere") == {}
+
+
+def test_data_seen_in_turn_are_one_series_that_earlier_rows_of_one_of_them_join():
+    new = [fit(1, data_hash=f"fold{n}", data_family="all", block=n) for n in range(3)]
+    (series,) = series_of([fit(0, data_hash="fold0"), *new], {})
+    assert [len(point.rows) for point in series.points] == [1, 3]
+    assert [[len(point.rows) for point in one.points] for one in series.by_data()] == [[1, 1], [1], [1]]
+    assert len(series_of([fit(0, data_hash="fold0"), fit(0, data_hash="fold1")], {})) == 2

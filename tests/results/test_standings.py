@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from results.render import describe
 from results.standings import Timing, compare, standings
 
 SECONDS = st.floats(1e-3, 1e4)
@@ -195,3 +196,24 @@ def test_the_tally_counts_every_comparison(fixture_rows):
     assert sum(found.tally().values()) == len(verdicts)
     assert set(verdicts) == {"faster", "slower", "tie", "unrepeated", "other knobs"}
     assert json.dumps(dict(found.tally()))
+
+
+def test_data_seen_in_turn_are_one_class_and_their_mean_one_metric(row):
+    seen = [
+        row(block=n, repeat=n, data_hash=f"fold{n}", data_family="all", value=float(value), n_rows=100 + n)
+        for n, value in enumerate((10, 20, 60))
+    ]
+    again = row(block=3, repeat=3, data_hash="fold0", data_family="all", value=12.0, n_rows=100)
+    (table,) = standings([*seen, again]).tables
+    assert table.row_class.data_hash == "all"
+    assert table.left_out == ()
+    (entry,) = table.pairs[0].entries
+    assert entry.value_by_data == {"fold0": 11.0, "fold1": 20.0, "fold2": 60.0}
+    assert (entry.value, entry.n, entry.n_rows) == (pytest.approx(91 / 3), 4, 100)
+    assert "3 data sets in turn all" in describe(table)
+
+
+def test_one_data_set_and_a_family_are_not_compared(row):
+    later = row(data_family="all", ts=row().ts + timedelta(minutes=1))
+    (table,) = standings([row(), later]).tables
+    assert [item.reason for item in table.left_out] == ["data hash feedface instead of all"]
