@@ -19,7 +19,8 @@ constexpr double kNanosecondsToLook = 0.2, kNanosecondsToScore = 1.8;
 // added than the cells subtracted.
 constexpr i64 kCellsPerDerivedRow = 4;
 
-// Histograms of leaves that wait for their turn take at most this share of the plane, or so many bytes if that is little.
+// So many histograms of leaves wait for their turn as, packed, take this share of the plane, or so many bytes if that is
+// little. Built twice, they cost as many rows whatever their width.
 constexpr i64 kPlanePerHistograms = 8, kFewHistogramBytes = i64{1} << 20;
 
 // Of the last level's histograms, which nobody reads twice, so many bytes at a time: they stay in the caches.
@@ -77,11 +78,11 @@ Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitS
       layout_(plane),
       least_derived_(layout_.n_cells() / std::max<i64>(1, kCellsPerDerivedRow * plane.n_features)),
       most_rows_read_(std::min(SplitScan::kMostRows, least_derived_ / 2)),
-      most_waiting_bytes_(std::max(kFewHistogramBytes, plane.bytes() / kPlanePerHistograms)),
       team_(settings.n_threads),
       gradients_(settings.objective, label, weight, plane.n_rows, settings.instruction_set),
       order_(plane, settings.instruction_set),
       slots_(layout_.n_cells(), settings.histogram_bytes),
+      most_waiting_(std::max(kFewHistogramBytes, plane.bytes() / kPlanePerHistograms) / slots_.bytes(1)),
       builder_(plane, layout_, slots_, team_),
       may_miss_(static_cast<std::size_t>(plane.n_features)),
       margins_(static_cast<std::size_t>(plane.n_rows), settings.base_margin) {
@@ -572,7 +573,7 @@ std::vector<i32> Fit::plan_best() {
         ranking_.erase(ranking_.begin());
     }
     // Leaves of the least gains are the last to be split, if at all: both children are built then.
-    for (auto low = ranking_.begin(); low != ranking_.end() && slots_.bytes_in_use() > most_waiting_bytes_; ++low)
+    for (auto low = ranking_.begin(); low != ranking_.end() && slots_.n_in_use() > most_waiting_; ++low)
         release(nodes_[low->index]);
     return ranking_.empty() ? std::vector<i32>{} : std::vector<i32>{std::prev(ranking_.end())->index};
 }

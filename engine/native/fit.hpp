@@ -136,11 +136,11 @@ private:
     const CellLayout layout_;
     const i64 least_derived_;   // rows of a sibling
     const i64 most_rows_read_;  // of a node that is scanned without a histogram
-    const i64 most_waiting_bytes_;  // of histograms, under Choice::best
     Team team_;
     Gradients gradients_;
     RowOrder order_;
     SlotPool slots_;
+    const i64 most_waiting_;  // histograms, under Choice::best
     HistogramBuilder builder_;
     LevelScores level_;
     std::vector<Worker> workers_;

@@ -18,7 +18,7 @@ public:
         if (!free.empty()) {
             const i32 slot = free.back();
             free.pop_back();
-            in_use_ += bytes(words);
+            n_in_use_ += 1;
             return slot;
         }
         const i64 bytes = this->bytes(words);
@@ -26,16 +26,16 @@ public:
         free.reserve(slots_.size() + 1);  // so that release never throws
         slots_.push_back({AlignedBytes(static_cast<std::size_t>(bytes)), words});
         used_ += bytes;
-        in_use_ += bytes;
+        n_in_use_ += 1;
         return static_cast<i32>(slots_.size()) - 1;
     }
 
     void release(i32 slot) {
         free_[slots_[slot].words].push_back(slot);
-        in_use_ -= bytes(slots_[slot].words);
+        n_in_use_ -= 1;
     }
 
-    i64 bytes_in_use() const { return in_use_; }
+    i64 n_in_use() const { return n_in_use_; }
 
     i64 bytes(int words) const { return n_cells_ * words * static_cast<i64>(sizeof(i64)); }
     Strip strip(i32 slot) { return {reinterpret_cast<i64*>(slots_[slot].bytes.data()), 0, slots_[slot].words}; }
@@ -49,7 +49,7 @@ private:
     i64 n_cells_;
     i64 budget_;
     i64 used_ = 0;
-    i64 in_use_ = 0;
+    i64 n_in_use_ = 0;
     std::vector<Slot> slots_;
     std::array<std::vector<i32>, 4> free_;  // by words
 };

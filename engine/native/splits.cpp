@@ -133,8 +133,8 @@ DYNO_FN i64 largest_level_gain_body(const double* scores, const i64* count, i64 
 // An empty bin parts the rows as the bin before it does, so it ties with that one and loses.
 
 template <int words>
-DYNO_FN void compress_body(const i64* cells, i64 begin, i64 end, Candidates& to) {
-    for (i64 bin = begin; bin < end; ++bin) {
+DYNO_FN void compress_body(const i64* cells, i64 n, Candidates& to) {
+    for (i64 bin = 0; bin < n; ++bin) {
         const bool kept = (bin == 0) | (cells[bin * words + (words > 1)] != 0);
         for (int w = 0; w < words; ++w) to.cells[w * to.stride + to.n] = cells[bin * words + w];
         to.bins[to.n] = static_cast<i32>(bin);
@@ -154,54 +154,53 @@ struct BitCounts {
 };
 constexpr BitCounts kBitCounts;
 
-template <int words>
-DYNO_AVX512 void compress_avx512(const i64* cells, i64 n, Candidates& to) {
+// Sums up to each lane.
+DYNO_AVX512 __m512i add_up_lanes(__m512i sum) {
+    constexpr __mmask8 all = 0xff;  // GCC 12 warns of the plain form, whose unused operand it leaves undefined
+    const __m512i zero = _mm512_setzero_si512();
+    sum = _mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(all, sum, zero, 7));
+    sum = _mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(all, sum, zero, 6));
+    return _mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(all, sum, zero, 4));
+}
+
+// Eight bins at a time, added up before the empty ones are left out: their sums are those of the bin before.
+template <int words, bool takes_all>
+DYNO_AVX512 void collect_avx512(const i64* cells, i64 n, Candidates& to) {
     const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+    const __m512i last = _mm512_set1_epi64(7);
     const __m256i eight = _mm256_set1_epi32(8);
     __m256i numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    i64 bin = 0;
-    i32 k = 0;
-    for (; bin + 8 <= n; bin += 8) {
-        __m512i g = _mm512_loadu_si512(cells + bin * words), h = g;
+    __m512i before[words] = {};
+    for (i64 bin = 0; bin < n; bin += 8, cells += 8 * words) {
+        const u32 there = (1u << std::min<i64>(8 * words, words * (n - bin))) - 1;
+        __m512i word[words];
+        word[0] = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(there), cells);
         if constexpr (words == 2) {
-            const __m512i next = _mm512_loadu_si512(cells + bin * words + 8);
-            h = _mm512_permutex2var_epi64(g, odd, next);
-            g = _mm512_permutex2var_epi64(g, even, next);
+            const __m512i next = _mm512_maskz_loadu_epi64(static_cast<__mmask8>(there >> 8), cells + 8);
+            word[1] = _mm512_permutex2var_epi64(word[0], odd, next);
+            word[0] = _mm512_permutex2var_epi64(word[0], even, next);
         }
-        const __mmask8 kept = static_cast<__mmask8>(_mm512_test_epi64_mask(h, h) | (bin == 0));
-        _mm512_storeu_si512(to.cells + k, _mm512_maskz_compress_epi64(kept, g));
-        if constexpr (words == 2) _mm512_storeu_si512(to.cells + to.stride + k, _mm512_maskz_compress_epi64(kept, h));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.bins + k), _mm256_maskz_compress_epi32(kept, numbers));
+        const __m512i rows = word[words - 1];
+        const __mmask8 kept = static_cast<__mmask8>(_mm512_test_epi64_mask(rows, rows) | (bin == 0));
+        for (int w = 0; w < words; ++w) {
+            const __m512i sum = _mm512_add_epi64(add_up_lanes(word[w]), before[w]);
+            before[w] = _mm512_maskz_permutexvar_epi64(0xff, last, sum);
+            _mm512_storeu_si512(to.cells + w * to.stride + to.n, takes_all ? sum : _mm512_maskz_compress_epi64(kept, sum));
+        }
+        if constexpr (takes_all) {
+            to.n = std::min(bin + 8, n);
+            continue;
+        }
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.bins + to.n), _mm256_maskz_compress_epi32(kept, numbers));
         if (to.candidate_of) {
             const __m128i counts = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kBitCounts.of[kept]));
             _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.candidate_of + bin),
-                                _mm256_add_epi32(_mm256_cvtepu8_epi32(counts), _mm256_set1_epi32(k - 1)));
+                                _mm256_add_epi32(_mm256_cvtepu8_epi32(counts), _mm256_set1_epi32(static_cast<i32>(to.n) - 1)));
         }
         numbers = _mm256_add_epi32(numbers, eight);
-        k += __builtin_popcount(kept);
+        to.n += __builtin_popcount(kept);
     }
-    to.n = k;
-    compress_body<words>(cells, bin, n, to);
-}
-
-DYNO_FN void add_up_body(i64* values, i64 n) {
-    for (i64 k = 1; k < n; ++k) values[k] += values[k - 1];
-}
-
-// Eight at a time: sums within the vector in three steps, then what came before it.
-DYNO_AVX512 void add_up_avx512(i64* values, i64 n) {
-    constexpr __mmask8 all = 0xff;  // GCC 12 warns of the plain forms, whose unused operand it leaves undefined
-    const __m512i zero = _mm512_setzero_si512(), last = _mm512_set1_epi64(7);
-    __m512i before = zero;
-    for (i64 k = 0; k < n; k += 8) {
-        __m512i sum = _mm512_loadu_si512(values + k);
-        sum = _mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(all, sum, zero, 7));
-        sum = _mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(all, sum, zero, 6));
-        sum = _mm512_add_epi64(sum, _mm512_maskz_alignr_epi64(all, sum, zero, 4));
-        sum = _mm512_add_epi64(sum, before);
-        _mm512_storeu_si512(values + k, sum);
-        before = _mm512_maskz_permutexvar_epi64(all, last, sum);
-    }
+    for (int w = 0; w < words; ++w) _mm512_storeu_si512(to.cells + w * to.stride + to.n, before[w]);
 }
 
 // ---- one function per instruction set ----------------------------------------------------------------------------------
@@ -239,32 +238,33 @@ auto with_kernels(InstructionSet set, Use&& use) {
     return use(Kernels<InstructionSet::baseline>{});
 }
 
-template <int words>
-void compress(InstructionSet set, const i64* cells, i64 n, Candidates& to) {
-    if constexpr (words == 3) compress_body<3>(cells, 0, n, to);
-    else if (set == InstructionSet::avx512) compress_avx512<words>(cells, n, to);
-    else compress_body<words>(cells, 0, n, to);
-}
+i64 whole_vectors(i64 n) { return (n + 7) / 8 * 8; }
 
 // Every bin a candidate; bins and candidates then need no table.
 template <int words>
-void copy(InstructionSet, const i64* cells, i64 n, Candidates& to) {
+DYNO_FN void copy_body(const i64* cells, i64 n, Candidates& to) {
     for (int w = 0; w < words; ++w)
         for (i64 bin = 0; bin < n; ++bin) to.cells[w * to.stride + bin] = cells[bin * words + w];
     to.n = n;
 }
 
-i64 whole_vectors(i64 n) { return (n + 7) / 8 * 8; }
-
-// Sums up to each candidate. The last one is repeated to a whole number of vectors: copies tie with it and lose.
-void add_up(InstructionSet set, int words, Candidates& to) {
-    const bool is_wide = set == InstructionSet::avx512;
-    const i64 padded = whole_vectors(to.n);
+DYNO_FN void add_up_body(int words, Candidates& to) {
     for (int w = 0; w < words; ++w) {
         i64* row = to.cells + w * to.stride;
-        std::fill(row + to.n, row + padded, i64{0});
-        (is_wide ? add_up_avx512 : add_up_body)(row, padded);
+        std::fill(row + to.n, row + whole_vectors(to.n), i64{0});
+        for (i64 k = 1; k < whole_vectors(to.n); ++k) row[k] += row[k - 1];
     }
+}
+
+// The candidates' sums. The last one is repeated to a whole number of vectors: copies tie with it and lose.
+template <int words>
+void collect(InstructionSet set, const i64* cells, i64 n, bool takes_all, Candidates& to) {
+    if constexpr (words < 3) {
+        if (set == InstructionSet::avx512)
+            return takes_all ? collect_avx512<words, true>(cells, n, to) : collect_avx512<words, false>(cells, n, to);
+    }
+    takes_all ? copy_body<words>(cells, n, to) : compress_body<words>(cells, n, to);
+    add_up_body(words, to);
 }
 
 template <int words>
@@ -295,11 +295,9 @@ void SplitScan::load(const i64* cells, int words, i32 n_value_bins, i64 rows, co
     words_ = words;
     Candidates candidates{prefix_.data(), stride_, bins_.data(), by_bin ? candidate_of_.data() : nullptr};
     // Level scores are by bin: leaving out a few bins would cost more than it saves.
-    const bool take_all = by_bin && rows > n_value_bins;
-    const auto find = words == 1   ? (take_all ? copy<1> : compress<1>)
-                      : words == 2 ? (take_all ? copy<2> : compress<2>)
-                                   : (take_all ? copy<3> : compress<3>);
-    find(set_, cells, n_value_bins, candidates);
+    const bool takes_all = by_bin && rows > n_value_bins;
+    const auto run = words == 1 ? collect<1> : words == 2 ? collect<2> : collect<3>;
+    run(set_, cells, n_value_bins, takes_all, candidates);
     score(candidates, cells + static_cast<i64>(n_value_bins) * words, n_value_bins, own, scoring);
 }
 
@@ -324,6 +322,7 @@ void SplitScan::load_rows(i32 feature, const Totals& own, const Scoring& scoring
     i64 missing[3] = {};
     Candidates candidates{prefix_.data(), stride_, bins_.data(), by_bin ? candidate_of_.data() : nullptr};
     plane_->wide ? gather<std::uint16_t>(feature, missing, candidates) : gather<std::uint8_t>(feature, missing, candidates);
+    add_up_body(words_, candidates);
     score(candidates, missing, n_value_bins, own, scoring);
 }
 
@@ -363,7 +362,6 @@ void SplitScan::score(Candidates& candidates, const i64* missing, i32 n_value_bi
     own_ = {own.g, own.h, words == 3 ? own.count : own.h};
     scoring_ = scoring;
     own_score_ = scoring.own_score(own);
-    add_up(set_, words, candidates);
     missing_ = words == 1   ? prefix_at<1>(missing, 1, 0)
                : words == 2 ? prefix_at<2>(missing, 1, 0)
                             : prefix_at<3>(missing, 1, 0);
