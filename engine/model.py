@@ -18,7 +18,6 @@ from engine.columns import Columns
 from engine.dataset import Dataset
 from engine.errors import DataError, ModelError, ParamError
 from engine.forest import Forest
-from engine.objectives import get_objective
 from engine.params import Params, parse_params
 from engine.predictor import Predictor, is_matrix
 from engine.tree import NODE_DTYPES
@@ -119,8 +118,7 @@ class Model:
         """
         if output not in ("response", "margin"):
             raise ParamError(f"output={output!r} is unknown; choose 'response' or 'margin'")
-        margin = self._margins(X, n_threads, device)
-        return margin if output == "margin" else get_objective(self.params.objective).response(margin)
+        return self._sums(X, n_threads, device, "" if output == "margin" else self.params.objective)
 
     def predict_leaf(self, X: Any, n_threads: int = 0) -> np.ndarray:
         """The leaf each row reaches: node indices within each tree, int32, shape (n_rows, n_trees)."""
@@ -211,15 +209,17 @@ class Model:
         in_memory = {"params": self.params, "history": self.history, "profile": self.profile}
         return Model.from_bytes, (self.to_bytes(),), in_memory
 
-    def _margins(self, X: Any, n_threads: int, device: str) -> np.ndarray:
+    def _sums(self, X: Any, n_threads: int, device: str, response_of: str) -> np.ndarray:
         rows = self._rows(X)
         if rows is None:
-            return np.empty(0, dtype=np.float32)
+            return np.empty(0, dtype=np.float64 if response_of else np.float32)
         plane = _bins_at_hand(X) if device == "cpu" else None
         found = None
         if plane is not None:
-            found = self._predictor.margins_of_bins(plane, X.cuts, self.base_margin, n_threads)
-        return self._predictor.margins(rows, self.base_margin, n_threads, device) if found is None else found
+            found = self._predictor.margins_of_bins(plane, X.cuts, self.base_margin, n_threads, response_of)
+        if found is None:
+            found = self._predictor.margins(rows, self.base_margin, n_threads, device, response_of)
+        return found
 
     def _rows(self, X: Any) -> Columns | np.ndarray | None:
         """The rows to predict, checked against the model's features; None if there are none."""

@@ -1,6 +1,6 @@
-"""What a fit minimises, as the host sees it: labels, base margin, response, metric. May import numerics and metrics.
+"""What a fit minimises, as the host sees it: labels, base margin, metric. May import numerics and metrics.
 
-Gradients are not here: they belong to the backends (contract §5).
+Gradients and responses are not here: they belong to the backends and to prediction (contract §5).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Objective:
     Attributes
     ----------
     name : str
-    link, response : callable
-        Response scale to margin scale for one float; float32 margins to a float64 response.
+    link : callable
+        Response scale to margin scale for one float.
     label_range : (float, float)
         Closed range of valid labels.
     metric_name, metric
@@ -33,7 +33,6 @@ class Objective:
 
     name: str
     link: Callable[[float], float]
-    response: Callable[[np.ndarray], np.ndarray]
     label_range: tuple[float, float]
     metric_name: str
     metric: Metric
@@ -77,21 +76,11 @@ def _log_mean(mean: float) -> float:
     return float(numerics.log(np.float64(max(mean, 1e-6))))
 
 
-def _double(margin: np.ndarray) -> np.ndarray:
-    return np.asarray(margin, dtype=np.float64)
-
-
-def _poisson_mean(margin: np.ndarray) -> np.ndarray:
-    return numerics.exp(np.clip(_double(margin), -80.0, 80.0))
-
-
 OBJECTIVES = {
     objective.name: objective
     for objective in (
-        Objective("squared_error", float, _double, (-np.inf, np.inf), "rmse", metrics.rmse),
-        Objective(
-            "logistic", _log_odds, lambda m: numerics.sigmoid(_double(m)), (0.0, 1.0), "logloss", metrics.logloss
-        ),
-        Objective("poisson", _log_mean, _poisson_mean, (0.0, np.inf), "poisson_deviance", metrics.poisson_deviance),
+        Objective("squared_error", float, (-np.inf, np.inf), "rmse", metrics.rmse),
+        Objective("logistic", _log_odds, (0.0, 1.0), "logloss", metrics.logloss),
+        Objective("poisson", _log_mean, (0.0, np.inf), "poisson_deviance", metrics.poisson_deviance),
     )
 }

@@ -1,5 +1,6 @@
-"""Margins and leaves of rows under a forest (contract §10). May import the native module, columns, forest, cores and,
-where a device is asked for, backends and device.
+"""Margins, responses and leaves of rows under a forest (contract §5, §10).
+
+May import the native module, columns, forest, cores and, where a device is asked for, backends and device.
 """
 
 from __future__ import annotations
@@ -41,7 +42,12 @@ class Predictor:
         self._lock = threading.Lock()
 
     def margins(
-        self, rows: Columns | np.ndarray, base_margin: np.float32, n_threads: int = 0, device: str = "cpu"
+        self,
+        rows: Columns | np.ndarray,
+        base_margin: np.float32,
+        n_threads: int = 0,
+        device: str = "cpu",
+        response_of: str = "",
     ) -> np.ndarray:
         """Add the trees' leaf values to the base margin, in float32, tree after tree.
 
@@ -55,10 +61,12 @@ class Predictor:
             0 is as many as this process may use. Never changes a bit.
         device : {"cpu", "cuda", "emulated"}
             Where. Never changes a bit.
+        response_of : str
+            Objective whose response to the margins is wanted instead of them.
 
         Returns
         -------
-        ndarray of float32, shape (n_rows,)
+        ndarray of float32, of float64 if it is the response, shape (n_rows,)
 
         Raises
         ------
@@ -73,10 +81,11 @@ class Predictor:
             columns = rows if not isinstance(rows, np.ndarray) else Columns.of(rows)
             self._check_features(len(columns))
             columns.check()
-            return _predict_on_device(device, columns, self.forest, base_margin)
+            margins = _predict_on_device(device, columns, self.forest, base_margin)
+            return respond(margins, response_of, n_threads) if response_of else margins
         given = self._native_rows(rows)
         n_threads = self._threads(n_threads, rows)
-        found = self._pack().margins(given, float(base_margin), n_threads, self._instruction_set)
+        found = self._pack().margins(given, float(base_margin), n_threads, self._instruction_set, response_of)
         return found if found is not None else _refuse(rows)
 
     def leaves(self, rows: Columns | np.ndarray, n_threads: int = 0) -> np.ndarray:
@@ -92,7 +101,7 @@ class Predictor:
         return found if found is not None else _refuse(rows)
 
     def margins_of_bins(
-        self, plane: Plane, cuts: Cuts, base_margin: np.float32, n_threads: int = 0
+        self, plane: Plane, cuts: Cuts, base_margin: np.float32, n_threads: int = 0, response_of: str = ""
     ) -> np.ndarray | None:
         """Margins from the bins of the native backend's plane.
 
@@ -101,16 +110,22 @@ class Predictor:
         plane : Plane
         cuts : Cuts
             Those the plane was made with.
-        base_margin, n_threads
+        base_margin, n_threads, response_of
             As for `margins`.
 
         Returns
         -------
-        ndarray of float32, shape (n_rows,), or None
+        ndarray of float32 or float64, shape (n_rows,), or None
             None where bins do not tell: a threshold is none of the cuts, or a feature has more than 254 of them.
         """
         return self._pack().bin_margins(
-            plane, cuts.values, cuts.offsets, float(base_margin), worker_threads(n_threads), self._instruction_set
+            plane,
+            cuts.values,
+            cuts.offsets,
+            float(base_margin),
+            worker_threads(n_threads),
+            self._instruction_set,
+            response_of,
         )
 
     def leaves_of_bins(self, plane: Plane, cuts: Cuts, n_threads: int = 0) -> np.ndarray | None:
@@ -144,6 +159,11 @@ class Predictor:
             raise DataError(
                 f"X has {given} columns, but the trees need {self._n_used}: give those the model was trained on"
             )
+
+
+def respond(margins: np.ndarray, objective: str, n_threads: int = 0) -> np.ndarray:
+    """The objective's float64 response (contract §5) to float32 margins; the number of threads never changes a bit."""
+    return _native.respond(margins, objective, worker_threads(n_threads))
 
 
 def is_matrix(X: object) -> bool:

@@ -157,15 +157,18 @@ DYNO_FN double poisson_mean(double margin) {
 }
 
 template <Objective objective>
+DYNO_FN double response(double margin) {
+    if (objective == Objective::squared_error) return margin;
+    return objective == Objective::logistic ? sigmoid(margin) : poisson_mean(margin);
+}
+
+template <Objective objective>
 DYNO_FN Gradient gradient(double margin, double label) {
-    if (objective == Objective::squared_error) return {margin - label, 1.0};
-    if (objective == Objective::logistic) {
-        const double p = sigmoid(margin);
-        const double h = p * (1.0 - p);
-        return {p - label, h < 1e-16 ? 1e-16 : h};
-    }
-    const double mean = poisson_mean(margin);
-    return {mean - label, mean};
+    const double mean = response<objective>(margin);
+    if (objective == Objective::squared_error) return {mean - label, 1.0};
+    if (objective == Objective::poisson) return {mean - label, mean};
+    const double h = mean * (1.0 - mean);
+    return {mean - label, h < 1e-16 ? 1e-16 : h};
 }
 
 // Weights that are all frequencies multiply the quantised integers, so that weight k is exactly k copies of the row.

@@ -52,13 +52,6 @@ std::shared_ptr<Plane> plane_from_bins(const BinMatrix& matrix, std::vector<i32>
 
 using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-Objective objective_named(const std::string& name) {
-    if (name == "squared_error") return Objective::squared_error;
-    if (name == "logistic") return Objective::logistic;
-    if (name == "poisson") return Objective::poisson;
-    throw std::invalid_argument("objective '" + name + "' is unknown; choose squared_error, logistic or poisson");
-}
-
 Choice choice_named(const char* name) {
     switch (name[0]) {
         case 'e': return Choice::every;

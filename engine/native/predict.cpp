@@ -14,7 +14,10 @@ constexpr i64 FEW_ROWS = 32;             // so few are walked: a block costs the
 constexpr i64 WALKED_ROWS = 64;          // of a block that is walked
 constexpr i64 BLOCKS_A_SLICE = 1024;     // between two pauses
 constexpr double TREE_NANOSECONDS = 0.5;  // a row's, about
+constexpr double RESPONSE_NANOSECONDS = 2.0;
 constexpr double WORTH_A_THREAD = 100'000;
+
+int threads_for(double nanoseconds) { return static_cast<int>(std::clamp(nanoseconds / WORTH_A_THREAD, 1.0, 1e6)); }
 
 // From `at`, LANES nodes, down to leaves, in lockstep so that their loads overlap; value_of(lane, slot).
 template <class Value, class ValueOf>
@@ -34,19 +37,22 @@ void descend(const Node<Value>* nodes, u32* at, const ValueOf& value_of) {
 
 // ---- what becomes of the leaves ------------------------------------------------------------------------------------
 
-struct MarginSink {
+// Margins, or what is made of them while they are in the cache.
+template <class Value>
+struct SumSink {
     const PackedForest& forest;
     float base_margin;
-    float* out;
+    void (*make)(const float* margins, i64 count, Value* out);
+    Value* out;
 
     // Of up to BLOCK_ROWS rows.
     struct Block {
-        const MarginSink& sink;
-        float* out;
+        const SumSink& sink;
+        Value* out;
         int count;
         alignas(64) float margins[BLOCK_ROWS];
 
-        Block(const MarginSink& of, i64 begin, int n) : sink(of), out(of.out + begin), count(n) {
+        Block(const SumSink& of, i64 begin, int n) : sink(of), out(of.out + begin), count(n) {
             std::fill_n(margins, BLOCK_ROWS, of.base_margin);
         }
         void add(i64, int row, u32 node) { margins[row] += sink.forest.values[node]; }
@@ -54,9 +60,17 @@ struct MarginSink {
             const SteppedTree& own = sink.forest.stepped[tree];
             kernels.add_values(&sink.forest.entry_values[own.first_entry], own.n_bits, numbers, words, margins);
         }
-        void finish() { std::copy_n(margins, count, out); }
+        void finish() { sink.make(margins, count, out); }
     };
 };
+
+SumSink<float> margin_sink(const PackedForest& forest, float base_margin, float* out) {
+    return {forest, base_margin, [](const float* margins, i64 count, float* to) { std::copy_n(margins, count, to); }, out};
+}
+
+Respond respond_of(Objective objective, const PredictRun& run) {
+    return predict_kernels(run.instruction_set).respond[static_cast<int>(objective)];
+}
 
 struct LeafSink {
     const PackedForest& forest;
@@ -221,13 +235,27 @@ bool predict(const PackedForest& forest, const RawRows& rows, const Sink& sink, 
 }  // namespace
 
 int useful_threads(const PackedForest& forest, i64 n_rows) {
-    const double work = static_cast<double>(n_rows) * static_cast<double>(forest.n_trees()) * TREE_NANOSECONDS;
-    return static_cast<int>(std::clamp(work / WORTH_A_THREAD, 1.0, 1e6));
+    return threads_for(static_cast<double>(n_rows) * static_cast<double>(forest.n_trees()) * TREE_NANOSECONDS);
+}
+
+void respond(Objective objective, const float* margins, i64 n_rows, double* out, const PredictRun& run) {
+    FloatingPointMode mode;
+    const Respond make = respond_of(objective, run);
+    Team team(std::min(run.n_threads, threads_for(static_cast<double>(n_rows) * RESPONSE_NANOSECONDS)));
+    for_blocks(n_rows, BLOCK_ROWS, team, run, [&](i64 begin, int count, int) {
+        make(margins + begin, count, out + begin);
+        return true;
+    });
 }
 
 bool predict_margins(const PackedForest& forest, const RawRows& rows, float base_margin, float* out,
                      const PredictRun& run) {
-    return predict(forest, rows, MarginSink{forest, base_margin, out}, run);
+    return predict(forest, rows, margin_sink(forest, base_margin, out), run);
+}
+
+bool predict_responses(const PackedForest& forest, const RawRows& rows, float base_margin, Objective objective,
+                       double* out, const PredictRun& run) {
+    return predict(forest, rows, SumSink<double>{forest, base_margin, respond_of(objective, run), out}, run);
 }
 
 bool predict_leaves(const PackedForest& forest, const RawRows& rows, i32* out, const PredictRun& run) {
@@ -237,7 +265,13 @@ bool predict_leaves(const PackedForest& forest, const RawRows& rows, i32* out, c
 void predict_margins(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, float base_margin, float* out,
                      const PredictRun& run) {
     FloatingPointMode mode;
-    predict_by_steps(forest, ranks, n_rows, MarginSink{forest, base_margin, out}, run);
+    predict_by_steps(forest, ranks, n_rows, margin_sink(forest, base_margin, out), run);
+}
+
+void predict_responses(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, float base_margin,
+                       Objective objective, double* out, const PredictRun& run) {
+    FloatingPointMode mode;
+    predict_by_steps(forest, ranks, n_rows, SumSink<double>{forest, base_margin, respond_of(objective, run), out}, run);
 }
 
 void predict_leaves(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, i32* out, const PredictRun& run) {

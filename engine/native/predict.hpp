@@ -25,15 +25,23 @@ struct RawRows {
 // How many threads so many rows are worth starting.
 int useful_threads(const PackedForest& forest, i64 n_rows);
 
-// `out` of margins has n_rows, base_margin plus the trees' values, in float32, tree after tree. `out` of leaves is
-// n_rows x n_trees, row-major, nodes of their trees as given. False if an infinity was seen: `out` is then not complete.
+// `out` of margins has n_rows, base_margin plus the trees' values, in float32, tree after tree; of responses, what the
+// objective makes of these (contract §5). `out` of leaves is n_rows x n_trees, row-major, nodes of their trees as given.
+// False if an infinity was seen: `out` is then not complete.
 bool predict_margins(const PackedForest& forest, const RawRows& rows, float base_margin, float* out,
                      const PredictRun& run);
+bool predict_responses(const PackedForest& forest, const RawRows& rows, float base_margin, Objective objective,
+                       double* out, const PredictRun& run);
 bool predict_leaves(const PackedForest& forest, const RawRows& rows, i32* out, const PredictRun& run);
 
 // The same from bins; the forest has ranks, and `ranks.fit()`.
 void predict_margins(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, float base_margin, float* out,
                      const PredictRun& run);
+void predict_responses(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, float base_margin,
+                       Objective objective, double* out, const PredictRun& run);
 void predict_leaves(const PackedForest& forest, const BinRanks& ranks, i64 n_rows, i32* out, const PredictRun& run);
+
+// Responses to margins that were found elsewhere.
+void respond(Objective objective, const float* margins, i64 n_rows, double* out, const PredictRun& run);
 
 }  // namespace dyno

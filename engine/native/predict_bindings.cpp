@@ -119,11 +119,25 @@ nb::object filled(std::initializer_list<std::size_t> shape, const Fill& fill) {
 }
 
 nb::object margins_of(const PackedForest& forest, nb::handle rows, float base_margin, int n_threads,
-                      const std::string& instruction_set) {
+                      const std::string& instruction_set, const std::string& objective) {
     const BorrowedRows borrowed(rows, forest);
     const PredictRun run = run_of(n_threads, instruction_set);
-    return filled<float>({static_cast<std::size_t>(borrowed.rows().n_rows)}, [&](float* out) {
-        return predict_margins(forest, borrowed.rows(), base_margin, out, run);
+    const std::size_t n_rows = borrowed.rows().n_rows;
+    if (objective.empty()) {
+        return filled<float>(
+            {n_rows}, [&](float* out) { return predict_margins(forest, borrowed.rows(), base_margin, out, run); });
+    }
+    return filled<double>({n_rows}, [&, asked = objective_named(objective)](double* out) {
+        return predict_responses(forest, borrowed.rows(), base_margin, asked, out, run);
+    });
+}
+
+nb::object respond_to(const Vector<float>& margins, const std::string& objective, int n_threads,
+                      const std::string& instruction_set) {
+    const PredictRun run = run_of(n_threads, instruction_set);
+    return filled<double>({margins.shape(0)}, [&, asked = objective_named(objective)](double* out) {
+        respond(asked, margins.data(), static_cast<i64>(margins.shape(0)), out, run);
+        return true;
     });
 }
 
@@ -147,12 +161,20 @@ std::unique_ptr<BinRanks> ranks_of(const PackedForest& forest, const Plane& plan
 }
 
 nb::object bin_margins(const PackedForest& forest, const Plane& plane, const Vector<double>& cuts,
-                       const Vector<i64>& offsets, float base_margin, int n_threads, const std::string& instruction_set) {
+                       const Vector<i64>& offsets, float base_margin, int n_threads, const std::string& instruction_set,
+                       const std::string& objective) {
     const auto ranks = ranks_of(forest, plane, cuts, offsets);
     if (ranks == nullptr) return nb::none();
     const PredictRun run = run_of(n_threads, instruction_set);
-    return filled<float>({static_cast<std::size_t>(plane.n_rows)}, [&](float* out) {
-        predict_margins(forest, *ranks, plane.n_rows, base_margin, out, run);
+    const std::size_t n_rows = plane.n_rows;
+    if (objective.empty()) {
+        return filled<float>({n_rows}, [&](float* out) {
+            predict_margins(forest, *ranks, plane.n_rows, base_margin, out, run);
+            return true;
+        });
+    }
+    return filled<double>({n_rows}, [&, asked = objective_named(objective)](double* out) {
+        predict_responses(forest, *ranks, plane.n_rows, base_margin, asked, out, run);
         return true;
     });
 }
@@ -179,14 +201,16 @@ void bind_predict(nb::module_& m) {
                              "holds an infinity.")
         .def("useful_threads", &useful_threads, arg("n_rows"), "How many threads so many rows are worth starting.")
         .def("margins", &margins_of, arg("rows"), arg("base_margin"), arg("n_threads"), arg("instruction_set") = "",
-             "float32 margins, one a row.")
+             arg("objective") = "", "float32 margins, one a row; of an objective, float64 responses.")
         .def("leaves", &leaves_of, arg("rows"), arg("n_threads"), arg("instruction_set") = "",
              "int32 node index within the tree, (n_rows, n_trees).")
         .def("bin_margins", &bin_margins, arg("plane"), arg("cuts"), arg("offsets"), arg("base_margin"),
-             arg("n_threads"), arg("instruction_set") = "",
+             arg("n_threads"), arg("instruction_set") = "", arg("objective") = "",
              "The same of a plane's rows; None if not every threshold is one of the cuts, or ranks are no bytes.")
         .def("bin_leaves", &bin_leaves, arg("plane"), arg("cuts"), arg("offsets"), arg("n_threads"),
              arg("instruction_set") = "");
+    m.def("respond", &respond_to, arg("margins"), arg("objective"), arg("n_threads"), arg("instruction_set") = "",
+          "The objective's float64 responses to float32 margins.");
     m.def("pack_forest", &pack, arg("forest"), "The PackedForest of an engine.forest.Forest.");
 }
 

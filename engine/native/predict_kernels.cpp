@@ -77,6 +77,25 @@ DYNO_FN void add_body(const float* values, const unsigned char* numbers, int wor
     for (int i = 0; i < 64 * words; ++i) margins[i] += values[numbers[i]];
 }
 
+template <Objective objective>
+DYNO_FN void respond_body(const float* __restrict margins, i64 count, double* __restrict out) {
+    for (i64 i = 0; i < count; ++i) out[i] = response<objective>(margins[i]);
+}
+
+template <Objective objective>
+void respond_baseline(const float* margins, i64 count, double* out) { respond_body<objective>(margins, count, out); }
+template <Objective objective>
+DYNO_AVX2 void respond_avx2(const float* margins, i64 count, double* out) {
+    respond_body<objective>(margins, count, out);
+}
+template <Objective objective>
+DYNO_AVX512 void respond_avx512(const float* margins, i64 count, double* out) {
+    respond_body<objective>(margins, count, out);
+}
+
+#define DYNO_RESPONSES(wrapper) \
+    {wrapper<Objective::squared_error>, wrapper<Objective::logistic>, wrapper<Objective::poisson>}
+
 void transpose_baseline(const std::byte* first, i64 stride, int count, float* out, i64 pitch) {
     transpose_body(first, stride, count, out, pitch);
 }
@@ -312,11 +331,13 @@ DYNO_AVX512 void add_values_avx512(const float* values, int n_bits, const unsign
 
 constexpr PredictKernels BASELINE = {transpose_baseline,   has_infinity_baseline, rank_floats_baseline,
                                      rank_doubles_baseline, run_tests_baseline,    run_steps_baseline,
-                                     join_bits_baseline,    add_values_baseline};
+                                     join_bits_baseline,    add_values_baseline,   DYNO_RESPONSES(respond_baseline)};
 constexpr PredictKernels AVX2 = {transpose_baseline, has_infinity_avx2, rank_floats_avx2, rank_doubles_avx2,
-                                 run_tests_avx2,     run_steps_avx2,    join_bits_avx2,   add_values_baseline};
+                                 run_tests_avx2,     run_steps_avx2,    join_bits_avx2,   add_values_baseline,
+                                 DYNO_RESPONSES(respond_avx2)};
 constexpr PredictKernels AVX512 = {transpose_avx512, has_infinity_avx512, rank_avx512<float>, rank_avx512<double>,
-                                   run_tests_avx512, run_steps_avx512,    join_bits_avx512,   add_values_avx512};
+                                   run_tests_avx512, run_steps_avx512,    join_bits_avx512,   add_values_avx512,
+                                   DYNO_RESPONSES(respond_avx512)};
 
 }  // namespace
 

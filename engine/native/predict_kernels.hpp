@@ -73,6 +73,9 @@ private:
     static constexpr int VECTOR = 16;  // a vector load of a level may run over
 };
 
+// out[i] = the response (contract §5) to margins[i].
+using Respond = void (*)(const float* margins, i64 count, double* out);
+
 // `words` is how many times 64 rows are wanted; arrays have room for BLOCK_ROWS and begin at multiples of 64 bytes.
 struct PredictKernels {
     // Column f of a row-major strip of STRIP columns goes to out + f * pitch.
@@ -93,6 +96,8 @@ struct PredictKernels {
 
     // margins[i] += values[numbers[i]]; `values` has 2^n_bits of them and at least 16.
     void (*add_values)(const float* values, int n_bits, const unsigned char* numbers, int words, float* margins);
+
+    Respond respond[3];  // by Objective
 };
 
 const PredictKernels& predict_kernels(InstructionSet set);

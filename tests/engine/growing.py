@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine import _native
+from engine import _native, numerics
 from engine.backends import Backend, Plane
 from engine.backends.native import NativeBackend
 from engine.growers import GROWERS
 from engine.objectives import get_objective
 from engine.params import Params, parse_params
 from engine.tree import Tree
+
+RESPONSES = {
+    "squared_error": lambda margins: margins.astype(np.float64),
+    "logistic": lambda margins: numerics.sigmoid(margins.astype(np.float64)),
+    "poisson": lambda margins: numerics.exp(np.clip(margins.astype(np.float64), -80.0, 80.0)),
+}
+"""Contract §5 in NumPy: float64 responses to float32 margins."""
 
 
 def grow(backend: Backend, train: engine.Dataset, given: dict[str, Any]) -> list[Tree]:

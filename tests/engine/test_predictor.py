@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine
+from engine import _native
 from engine.columns import Columns
 from engine.errors import DataError, ParamError
 from engine.forest import Forest
-from engine.predictor import Predictor, is_matrix
+from engine.predictor import Predictor, is_matrix, respond
 from engine.tree import NODE_DTYPES, Tree
-from tests.engine.growing import instruction_sets
+from tests.engine.growing import RESPONSES, instruction_sets
 
 BASE_MARGIN = np.float32(0.1)
 THREADS = (1, 2, 3, 8)
@@ -109,6 +110,9 @@ def assert_predicted(X, trees, threads=THREADS):
                 found = predictor.margins(rows, BASE_MARGIN, n_threads)
                 assert found.dtype == np.float32
                 assert found.tobytes() == margins.tobytes()
+                found = predictor.margins(rows, BASE_MARGIN, n_threads, response_of="logistic")
+                assert found.dtype == np.float64
+                assert found.tobytes() == RESPONSES["logistic"](margins).tobytes()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -231,6 +235,24 @@ def test_additions_round_to_float32_tree_after_tree():
     assert margins.tolist() == [0, 0, 0]  # in double, or in another order, it would be 2
 
 
+@pytest.mark.parametrize("objective", RESPONSES)
+@pytest.mark.parametrize("n_rows", [0, 1, 7, 513, 200_000])
+def test_responses_follow_numpy_to_the_last_bit(objective, n_rows):
+    margins = np.random.default_rng(n_rows).normal(0, 40, n_rows).astype(np.float32)
+    margins[1:7] = [np.inf, -np.inf, -0.0, 1e-45, np.finfo(np.float32).max, -1000.0][: max(0, n_rows - 1)]
+    expected = RESPONSES[objective](margins)
+    for instruction_set in instruction_sets():
+        found = _native.respond(margins, objective, 2, instruction_set)
+        assert found.dtype == np.float64
+        assert found.tobytes() == expected.tobytes()
+    assert respond(margins, objective).tobytes() == expected.tobytes()
+
+
+def test_the_response_of_no_objective_is_refused():
+    with pytest.raises(ValueError, match="'hinge' is unknown"):
+        respond(np.zeros(3, np.float32), "hinge")
+
+
 def test_too_few_columns_are_refused():
     forest = Forest.of([random_tree(np.random.default_rng(0), 9, 60, [0.0])])
     used, predictor = int(forest.feature.max()) + 1, Predictor(forest)
@@ -329,6 +351,8 @@ def test_bins_of_the_same_cuts_give_the_same_bits(grower, max_bin):
             margins = predictor.margins_of_bins(valid.plane("cpu"), valid.cuts, BASE_MARGIN, n_threads)
             leaves = predictor.leaves_of_bins(valid.plane("cpu"), valid.cuts, n_threads)
             assert margins.tobytes() == predictor.margins(rows, BASE_MARGIN).tobytes()
+            means = predictor.margins_of_bins(valid.plane("cpu"), valid.cuts, BASE_MARGIN, n_threads, "poisson")
+            assert means.tobytes() == RESPONSES["poisson"](margins).tobytes()
             np.testing.assert_array_equal(leaves, predictor.leaves(rows))
 
 
