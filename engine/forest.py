@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.errors import ModelError
-from engine.tree import NODE_DTYPES, Tree
+from engine.tree import NODE_DTYPES, JoinedTrees, Tree
 
 LAST_BIN = 65534
 """The largest value bin a split can name: `max_bin` is at most 65535 (contract §3)."""
@@ -47,12 +47,9 @@ class Forest:
 
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> Forest:
-        """Join finished trees, in order."""
-        arrays = {
-            name: np.concatenate([getattr(tree, name) for tree in trees] or [np.empty(0, dtype)])
-            for name, dtype in NODE_DTYPES.items()
-        }
-        return cls(**arrays, offsets=np.cumsum([0, *map(len, trees)], dtype=np.int64))
+        """Join finished trees, in order; what lies joined is not copied."""
+        joined = JoinedTrees.of(trees)
+        return cls(**joined.arrays, offsets=joined.offsets)
 
     def __post_init__(self) -> None:
         for name, dtype in {**NODE_DTYPES, "offsets": np.int64}.items():
@@ -75,9 +72,7 @@ class Forest:
 
     def tree(self, index: int) -> Tree:
         """Tree `index` as read-only views; negative indices count from the end."""
-        index = range(len(self))[index]
-        nodes = slice(self.offsets[index], self.offsets[index + 1])
-        return Tree(**{name: getattr(self, name)[nodes] for name in NODE_DTYPES})
+        return JoinedTrees({name: getattr(self, name) for name in NODE_DTYPES}, self.offsets)[index]
 
     def tree_of_node(self) -> np.ndarray:
         """The tree that each node belongs to, int64."""
@@ -129,21 +124,21 @@ def _check_nodes(forest: Forest) -> None:
 
 def _check_links(forest: Forest) -> None:
     """Children come after their parent and each node but the root has exactly one: so it is a tree, without a cycle."""
-    inner = forest.leaf == 0
-    node = forest.node_in_tree()
-    sizes = np.repeat(np.diff(forest.offsets), np.diff(forest.offsets))
+    inner = np.flatnonzero(forest.leaf == 0)
+    n_nodes = np.diff(forest.offsets)
+    first, end = (np.repeat(ends, n_nodes)[inner] for ends in (forest.offsets[:-1], forest.offsets[1:]))
+    wanted = np.ones(len(forest.leaf), dtype=np.int32)  # parents; a small fit's peak of memory is here
+    wanted[forest.offsets[:-1]] = 0
     for side in ("left", "right"):
-        child = getattr(forest, side)
-        _require(forest, ~inner | (child < sizes), f"the {side} child is out of range")
-        _require(forest, ~inner | (child > node), f"the {side} child must come after its parent")
-
-    first = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
-    children = np.concatenate([(first + forest.left)[inner], (first + forest.right)[inner]])
-    parents = np.bincount(children, minlength=len(node))
-    _require(forest, parents == (node != 0), "each node but the root must have exactly one parent")
+        child = first + getattr(forest, side)[inner]
+        _require(forest, child < end, f"the {side} child is out of range", inner)
+        _require(forest, child > inner, f"the {side} child must come after its parent", inner)
+        wanted -= np.bincount(child, minlength=len(wanted))
+    _require(forest, wanted == 0, "each node but the root must have exactly one parent")
 
 
-def _require(forest: Forest, holds: np.ndarray, rule: str) -> None:
+def _require(forest: Forest, holds: np.ndarray, rule: str, nodes: np.ndarray | None = None) -> None:
+    """Of all nodes, or of some, given by their places in the arrays."""
     if not holds.all():
-        at = int(np.argmin(holds))
+        at = int(np.argmin(holds)) if nodes is None else int(nodes[np.argmin(holds)])
         raise ModelError(f"tree {forest.tree_of_node()[at]}, node {forest.node_in_tree()[at]}: {rule}")

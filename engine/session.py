@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from engine.backends import Backend, Choice, open_backend
 from engine.callbacks import Callback, Progress
+from engine.cuts import Cuts
 from engine.dataset import Dataset
 from engine.errors import DataError, ParamError, SessionError
 from engine.forest import Forest
@@ -23,6 +23,7 @@ from engine.model import Model
 from engine.objectives import get_objective
 from engine.params import Params, parse_params
 from engine.profile import Profile
+from engine.tree import JoinedTrees, Tree
 
 
 class State(Enum):
@@ -192,7 +193,7 @@ class Session:
             trees = trees[: self._best_round() + 1]
         self.state = State.FINALISED
         model = Model(
-            _with_thresholds(Forest.of(trees), self._dataset),
+            _with_thresholds(trees, self._dataset.cuts),
             self._params,
             self._base_margin,
             self._dataset.feature_names,
@@ -260,14 +261,14 @@ def _check_labelled(name: str, data: Any, dataset: Dataset) -> None:
         )
 
 
-def _with_thresholds(forest: Forest, dataset: Dataset) -> Forest:
+def _with_thresholds(trees: Sequence[Tree], cuts: Cuts) -> Forest:
     """Contract §3: bin b is the raw value below cut b, or below infinity for the last value bin."""
-    inner = forest.leaf == 0
-    feature, bin_ = forest.feature[inner], forest.bin[inner]
-    cuts = dataset.cuts
+    joined = JoinedTrees.of(trees)
+    arrays = joined.arrays
+    inner = arrays["leaf"] == 0
+    feature, bin_ = arrays["feature"][inner], arrays["bin"][inner]
     last = bin_ == cuts.value_bins[feature] - 1
-    threshold = np.zeros(len(forest.leaf), dtype=np.float64)
     position = np.where(last, 0, cuts.offsets[feature] + bin_)
     values = cuts.values if cuts.values.size else np.zeros(1)
-    threshold[inner] = np.where(last, np.inf, values[position])
-    return replace(forest, threshold=threshold)
+    arrays["threshold"][inner] = np.where(last, np.inf, values[position])
+    return Forest(**arrays, offsets=joined.offsets)

@@ -1,7 +1,8 @@
-"""One finished tree as flat arrays, breadth first (contract §11). May import NumPy only."""
+"""Finished trees as flat arrays, breadth first (contract §11). May import NumPy only."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -74,3 +75,39 @@ class Tree:
     def arrays(self) -> dict[str, np.ndarray]:
         """The node arrays by name, in declaration order."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+class JoinedTrees(Sequence[Tree]):
+    """Trees whose nodes lie one after the other already; a `Tree` is made of views when it is asked for.
+
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+        Node arrays of all trees, those of `NODE_DTYPES`.
+    offsets : ndarray of int64, shape (n_trees + 1,)
+        Tree i owns the nodes ``[offsets[i] .. offsets[i + 1])``.
+    """
+
+    def __init__(self, arrays: dict[str, np.ndarray], offsets: np.ndarray) -> None:
+        self.arrays, self.offsets = arrays, offsets
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree]) -> JoinedTrees:
+        """The trees, in order; copied only if they do not lie so."""
+        if isinstance(trees, cls):
+            return trees
+        arrays = {
+            name: np.concatenate([getattr(tree, name) for tree in trees] or [np.empty(0, dtype)])
+            for name, dtype in NODE_DTYPES.items()
+        }
+        return cls(arrays, np.cumsum([0, *map(len, trees)], dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int | slice) -> Tree | list[Tree]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        index = range(len(self))[index]
+        nodes = slice(self.offsets[index], self.offsets[index + 1])
+        return Tree(**{name: array[nodes] for name, array in self.arrays.items()})

@@ -97,7 +97,7 @@ class Backend(Protocol):
     def eval_margins(self, index: int) -> np.ndarray:
         """Current float32 margins of eval plane `index`; one host synchronisation."""
 
-    def end_fit(self) -> list[Tree]:
+    def end_fit(self) -> Sequence[Tree]:
         """All trees, breadth first (contract §11), `threshold` still zero: the session knows the cuts."""
 
     def close(self) -> None:

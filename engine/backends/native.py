@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from engine.backends import Choice
 from engine.cores import spinning_threads, worker_threads
 from engine.errors import SessionError
 from engine.params import Params
-from engine.tree import NODE_DTYPES, Tree
+from engine.tree import JoinedTrees
 
 if TYPE_CHECKING:
     from engine.dataset import Dataset
@@ -130,14 +130,12 @@ class NativeBackend:
         """Current float32 margins of eval plane `index`."""
         return self._begun().eval_margins(index)
 
-    def end_fit(self) -> list[Tree]:
+    def end_fit(self) -> JoinedTrees:
         """All trees; thresholds are the session's."""
         arrays = self._begun().take_trees()
         offsets = arrays.pop("offsets")
         arrays["threshold"] = np.zeros(offsets[-1])
-        return [
-            Tree(**{name: arrays[name][begin:end] for name in NODE_DTYPES}) for begin, end in pairwise(offsets.tolist())
-        ]
+        return JoinedTrees(arrays, offsets)
 
     def close(self) -> None:
         """Release everything, threads included."""

@@ -21,10 +21,10 @@ namespace dyno {
 class AlignedBytes {
 public:
     AlignedBytes() = default;
-    explicit AlignedBytes(std::size_t size) : size_(size) {
+    explicit AlignedBytes(std::size_t size, std::size_t mapped_from = kMapped) : size_(size) {
         if (size > std::numeric_limits<std::size_t>::max() - 2 * kHugePage) throw std::bad_alloc();
         const std::size_t padded = (size + 127) / 64 * 64;  // 64 bytes of slack: vector loads may run over
-        if (padded >= kMapped) {
+        if (padded >= mapped_from) {
             data_ = map(padded);
             return;
         }

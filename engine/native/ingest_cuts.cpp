@@ -3,6 +3,7 @@
 #include <numeric>
 #include <span>
 
+#include "aligned_bytes.hpp"
 #include "guarded.hpp"
 #include "ingest.hpp"
 #include "ingest_sort.hpp"
@@ -90,17 +91,25 @@ FeatureCuts choose_cuts(std::span<const Key> distinct, std::span<const i64> cumu
     return quantile_cuts<Key>(distinct, cumulative, max_bin);
 }
 
-// An array that goes back to the system: the heap would keep it through the fit that follows.
-template <class T>
+// One worker's, for all its groups: fetching pages anew for every group would take as long as sorting. It goes back to
+// the system at the end; the heap would keep it through the fit that follows.
 class Scratch {
 public:
-    Scratch() = default;
-    explicit Scratch(std::size_t size) : bytes_(size * sizeof(T)) {}
-    T* data() { return reinterpret_cast<T*>(bytes_.data()); }
+    // Room for so many bytes; what was there before is gone.
+    std::byte* room(std::size_t bytes) {
+        if (bytes > bytes_.size()) {
+            bytes_ = {};
+            bytes_ = AlignedBytes(bytes, MAPPED_FROM);
+        }
+        return bytes_.data();
+    }
 
 private:
+    static constexpr std::size_t MAPPED_FROM = 65536;
     AlignedBytes bytes_;
 };
+
+constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // The features of one group, one after the other: `Item` is a key, alone or with its row's weight.
 template <class Value, class Item>
@@ -108,8 +117,9 @@ class GroupCutter {
     using Key = KeyOf<Value>;
 
 public:
-    GroupCutter(const Column* columns, int n_columns, i64 n_rows, const Sample& sample, i64 max_bin)
-        : columns_(columns), n_columns_(n_columns), n_rows_(n_rows), sample_(sample), max_bin_(max_bin) {}
+    GroupCutter(const Column* columns, int n_columns, i64 n_rows, const Sample& sample, i64 max_bin, Scratch& scratch)
+        : columns_(columns), n_columns_(n_columns), n_rows_(n_rows), sample_(sample), max_bin_(max_bin),
+          scratch_(scratch) {}
 
     void run(FeatureCuts* out) {
         std::vector<int> many = count_distinct(out);
@@ -117,17 +127,26 @@ public:
         std::vector<Column> crowded;
         for (const int f : many) crowded.push_back(columns_[f]);
         const i64 count = sample_.count;
-        Scratch<Key> keys(many.size() * count);
+        Key* keys = share_out(crowded.size(), static_cast<std::size_t>(count));
         load_keys<Value>(crowded.data(), static_cast<int>(crowded.size()), count,
-                         [this](i64 i) { return sample_.row(i); }, keys.data(), count);
-        items_ = Scratch<Item>(count);
-        spare_ = Scratch<Item>(count);
-        distinct_ = Scratch<Key>(count);
-        cumulative_ = Scratch<i64>(count);
-        for (std::size_t j = 0; j < many.size(); ++j) out[many[j]] = cut_sampled(keys.data() + j * count);
+                         [this](i64 i) { return sample_.row(i); }, keys, count);
+        for (std::size_t j = 0; j < many.size(); ++j) out[many[j]] = cut_sampled(keys + j * count);
     }
 
 private:
+    // Divides the scratch; returns where the keys of the crowded features go.
+    Key* share_out(std::size_t n_crowded, std::size_t count) {
+        const std::size_t keys = whole_lines(n_crowded * count * sizeof(Key)), items = whole_lines(count * sizeof(Item));
+        const std::size_t distinct = whole_lines(count * sizeof(Key));
+        std::byte* at = scratch_.room(keys + 2 * items + distinct + count * sizeof(i64));
+        Key* begin = reinterpret_cast<Key*>(at);
+        items_ = reinterpret_cast<Item*>(at += keys);
+        spare_ = reinterpret_cast<Item*>(at += items);
+        distinct_ = reinterpret_cast<Key*>(at += items);
+        cumulative_ = reinterpret_cast<i64*>(at + distinct);
+        return begin;
+    }
+
     // Cuts the features that have at most max_bin values, and returns the others.
     std::vector<int> count_distinct(FeatureCuts* out) {
         std::vector<DistinctKeys<Key>> seen(n_columns_, DistinctKeys<Key>(max_bin_));
@@ -155,26 +174,23 @@ private:
     }
 
     FeatureCuts cut_sampled(const Key* keys) {
-        Item* items = items_.data();
         std::size_t present = 0;
         for (i64 i = 0; i < sample_.count; ++i) {
             if (keys[i] == MISSING_KEY<Key>) continue;
-            if constexpr (std::is_same_v<Item, Key>) items[present++] = keys[i];
-            else items[present++] = {keys[i], sample_.weights[i]};
+            if constexpr (std::is_same_v<Item, Key>) items_[present++] = keys[i];
+            else items_[present++] = {keys[i], sample_.weights[i]};
         }
-        const Item* sorted = radix_sort(items, spare_.data(), present);
-        Key* distinct = distinct_.data();
-        i64* cumulative = cumulative_.data();
+        const Item* sorted = radix_sort(items_, spare_, present);
         std::size_t n_distinct = 0;
         i64 sum = 0;
         for (std::size_t i = 0; i < present; ++i) {
             if constexpr (std::is_same_v<Item, Key>) sum += 1;
             else sum += sorted[i].weight;
             const Key key = key_of(sorted[i]);
-            if (n_distinct == 0 || distinct[n_distinct - 1] != key) distinct[n_distinct++] = key;
-            cumulative[n_distinct - 1] = sum;
+            if (n_distinct == 0 || distinct_[n_distinct - 1] != key) distinct_[n_distinct++] = key;
+            cumulative_[n_distinct - 1] = sum;
         }
-        return choose_cuts<Key>({distinct, n_distinct}, {cumulative, n_distinct}, max_bin_);
+        return choose_cuts<Key>({distinct_, n_distinct}, {cumulative_, n_distinct}, max_bin_);
     }
 
     const Column* columns_;
@@ -182,16 +198,19 @@ private:
     i64 n_rows_;
     const Sample& sample_;
     i64 max_bin_;
-    Scratch<Item> items_, spare_;  // of the sample
-    Scratch<Key> distinct_;
-    Scratch<i64> cumulative_;
+    Scratch& scratch_;
+    Item* items_ = nullptr;  // of the sample, like what follows
+    Item* spare_ = nullptr;
+    Key* distinct_ = nullptr;
+    i64* cumulative_ = nullptr;
 };
 
 template <class Value>
-void cut_group(const Column* columns, int n_columns, i64 n_rows, const Sample& sample, i64 max_bin, FeatureCuts* out) {
+void cut_group(const Column* columns, int n_columns, i64 n_rows, const Sample& sample, i64 max_bin, Scratch& scratch,
+               FeatureCuts* out) {
     using Key = KeyOf<Value>;
-    if (sample.weights.empty()) GroupCutter<Value, Key>(columns, n_columns, n_rows, sample, max_bin).run(out);
-    else GroupCutter<Value, WeightedKey<Key>>(columns, n_columns, n_rows, sample, max_bin).run(out);
+    if (sample.weights.empty()) GroupCutter<Value, Key>(columns, n_columns, n_rows, sample, max_bin, scratch).run(out);
+    else GroupCutter<Value, WeightedKey<Key>>(columns, n_columns, n_rows, sample, max_bin, scratch).run(out);
 }
 
 Cuts join(const std::vector<FeatureCuts>& features) {
@@ -216,13 +235,14 @@ Cuts find_cuts(const std::vector<Column>& columns, i64 n_rows, const float* weig
     const std::vector<Group> groups = make_groups(columns, limit);
     const Sample sample = draw_sample(n_rows, weight);
     std::vector<FeatureCuts> features(n_features);
+    std::vector<Scratch> scratch(workers);
     Team team(workers);
-    run_guarded(team, static_cast<i64>(groups.size()), [&](i64 task, int) {
+    run_guarded(team, static_cast<i64>(groups.size()), [&](i64 task, int worker) {
         const Group group = groups[task];
         const Column* first = columns.data() + group.first;
         FeatureCuts* out = features.data() + group.first;
-        if (first->is_double) cut_group<double>(first, group.count, n_rows, sample, max_bin, out);
-        else cut_group<float>(first, group.count, n_rows, sample, max_bin, out);
+        if (first->is_double) cut_group<double>(first, group.count, n_rows, sample, max_bin, scratch[worker], out);
+        else cut_group<float>(first, group.count, n_rows, sample, max_bin, scratch[worker], out);
     });
     return join(features);
 }

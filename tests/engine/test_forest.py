@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.errors import ModelError
 from engine.forest import Forest
-from engine.tree import NODE_DTYPES, Tree
+from engine.tree import NODE_DTYPES, JoinedTrees, Tree
 
 
 def make_tree(splits_of_node: list[bool]) -> Tree:
@@ -50,6 +50,16 @@ def test_trees_come_back_as_they_went_in(given_trees):
         forest.tree_of_node(), np.repeat(np.arange(len(forest)), [len(t) for t in given_trees])
     )
     np.testing.assert_array_equal(forest.node_in_tree(), [node for tree in given_trees for node in range(len(tree))])
+
+
+def test_trees_that_lie_joined_are_not_copied():
+    joined = JoinedTrees.of([make_tree([True, False, False]), make_tree([False])])
+    forest = Forest.of(joined)
+    assert np.shares_memory(forest.gain, joined.arrays["gain"])
+    assert [len(tree) for tree in joined] == [len(tree) for tree in joined[:]] == [3, 1]
+    assert len(joined[-1]) == 1
+    with pytest.raises(IndexError):
+        joined[2]
 
 
 def test_index_of_a_tree_counts_like_a_list():
