@@ -1,7 +1,9 @@
 """Builds the native module under a sanitizer, faults planted beside the right code, and runs tests on it.
 
-Python itself is not instrumented; the sanitizer's library is loaded before it and sees its locks. Imports the
-machinery of tests/engine/planted_faults.py only.
+Python itself is not instrumented; the sanitizer's library is loaded before it and sees its locks. While a fault is
+live every worker of a team has its share of every run, whatever the system schedules: a race shows only where two
+threads had work, which a busy machine does not grant (CI once saw none in five attempts). With no fault live
+the schedule is the team's own. Imports the machinery of tests/engine/planted_faults.py only.
 """
 
 from __future__ import annotations
@@ -22,6 +24,27 @@ FAULTS = Path(__file__).with_name("faults.toml")
 AT_START = Path(__file__).with_name("at_start")
 FOUND = 66
 """Exit code of a process in which a sanitizer found something."""
+
+SHARED_OUT = {
+    "for (;;) {": "for (long long share = worker;; share += size()) {",
+    "const long long i = next_.fetch_add(1, std::memory_order_relaxed);": (
+        "const long long i = FAULT ? share : next_.fetch_add(1, std::memory_order_relaxed);"
+    ),
+    "if ((gate & kOpen) == 0) continue;": (
+        "if ((gate & kOpen) == 0) continue;\n            entered_.fetch_add(1, std::memory_order_relaxed);"
+    ),
+    "gate_.fetch_and(~kOpen);": (
+        "while (FAULT && entered_.load(std::memory_order_relaxed) != threads()) std::this_thread::yield();\n"
+        "        entered_.store(0, std::memory_order_relaxed);\n"
+        "        gate_.fetch_and(~kOpen);"
+    ),
+    "long long n_tasks_ = 0;": (
+        "long long n_tasks_ = 0;\n"
+        "    std::atomic<std::size_t> entered_{0};\n"
+        "    std::size_t threads() const { return state_->threads.size(); }"
+    ),
+}
+"""In team.hpp: worker w has the tasks w, w + size, ..., and a run stays open until every worker has entered it."""
 
 
 @dataclass(frozen=True)
@@ -90,5 +113,11 @@ def _plant(folder: Path) -> None:
         shutil.copy(path, folder)
     (folder / "planted_fault.hpp").write_text(SWITCH)
     for number, fault in enumerate(native_faults(), 1):
-        path = folder / fault.file
-        path.write_text(with_fault(path.read_text(), fault, f"(planted_fault == {number})"))
+        _put(folder, fault, f"(planted_fault == {number})")
+    for old, new in SHARED_OUT.items():
+        _put(folder, Fault("shared out", "team.hpp", old, new, found_by=""), "(planted_fault != 0)")
+
+
+def _put(folder: Path, fault: Fault, switch: str) -> None:
+    path = folder / fault.file
+    path.write_text(with_fault(path.read_text(), fault, switch))
