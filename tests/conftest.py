@@ -5,10 +5,18 @@ import signal
 
 import pytest
 from filelock import FileLock
+from hypothesis import HealthCheck, settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job ignores Ctrl-C, and so would every process that a test starts to interrupt it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples in every run, however slow the machine: a red run says something of the commit, not of the draw.
+# `pytest --hypothesis-profile=explore` looks further, anew each time.
+UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, **UNTIMED)
+settings.register_profile("explore", max_examples=1000, **UNTIMED)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.columns import Columns, Table
@@ -35,7 +35,6 @@ def test_a_larger_integer_is_refused_by_column(value, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
-@settings(deadline=None)
 @given(data=st.data())
 def test_the_first_infinity_is_named(dtype, order, data):
     shape = data.draw(st.sampled_from([(1, 1), (300, 5), (4097, 2), (600, 33)]))

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import _native
@@ -61,7 +61,6 @@ def values_of(width):
 
 
 @pytest.mark.parametrize("width", [32, 64])
-@settings(deadline=None)
 @given(data=st.data())
 def test_cuts_follow_the_contract(width, data):
     n_rows, n_features = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 3))

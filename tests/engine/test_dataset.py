@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import _native
@@ -47,7 +47,6 @@ def test_arrays_are_read_only(name):
         getattr(Dataset(X, y, weight=y * y), name)[0] = 1
 
 
-@settings(deadline=None)
 @given(zeros=st.lists(st.booleans(), min_size=30, max_size=30).filter(lambda zeros: not all(zeros)))
 def test_rows_of_weight_zero_influence_nothing(zeros):
     X, y = random_table(30)

@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import engine
@@ -30,7 +30,7 @@ THREADS = (1, 2, 3, 8)
 HISTOGRAM_BYTES = (0, 20_000, 2**30)
 """None is kept, some are, all are."""
 
-identity = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+identity = settings(max_examples=60)
 
 
 @dataclass(frozen=True)

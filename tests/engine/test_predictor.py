@@ -116,7 +116,7 @@ def assert_predicted(X, trees, threads=THREADS):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32),
     n_rows=st.sampled_from([1, 7, 8, 33, 64, 65, 128, 129, 511, 513, 1100]),

@@ -43,7 +43,7 @@ DISTRIBUTIONS = st.one_of(
 
 
 @given(DISTRIBUTIONS, st.floats(0.0, 2e-6), st.integers(0, 2**31))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_percentiles_are_right_to_one_percent_whatever_the_clock_costs(latencies, cost, seed):
     clock = ReplayedClock(cost)
     found = measure(clock, played(clock, latencies, seed))
@@ -133,7 +133,7 @@ def test_garbage_is_not_collected_meanwhile_and_is_again_after_an_interruption()
 
 
 @given(st.floats(1e-7, 1e-4), st.floats(0, 1e-3), st.floats(0, 2e-6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_slope_is_the_cost_of_one_more_call(cost, wait, reading):
     clock = ReplayedClock(reading)
     found = slope(clock, partial(clock.advance, cost), partial(clock.advance, wait), 64, 512)

@@ -50,7 +50,7 @@ def test_a_directory_that_is_not_there_holds_nothing_and_is_not_made(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_torn_tail_is_reported_and_never_merged(tmp_path, row, data):
     store, path = Store(tmp_path), tmp_path / "flights.jsonl"

@@ -5,7 +5,7 @@ from bisect import bisect_right
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import _native
@@ -53,7 +53,6 @@ edges = st.one_of(
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@settings(deadline=None)
 @given(cuts=st.lists(edges, max_size=40, unique=True), data=st.data())
 def test_a_bin_is_the_number_of_cuts_not_above(dtype, cuts, data):
     """Values lie at, just below and just above the cuts, whether or not float32 can say them."""
