@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -15,16 +16,18 @@ namespace {
 // On one thread, roughly, to tell whether sharing is worth it: to look whether a cell holds rows, to score one that does.
 constexpr double kNanosecondsToLook = 0.2, kNanosecondsToScore = 1.8;
 
-// A sibling with fewer rows than this share of a feature's cells is built rather than derived: its rows are sooner
-// added than the cells subtracted.
-constexpr i64 kCellsPerDerivedRow = 4;
-
 // So many histograms of leaves wait for their turn as, packed, take this share of the plane, or so many bytes if that is
 // little. Built twice, they cost as many rows whatever their width.
-constexpr i64 kPlanePerHistograms = 8, kFewHistogramBytes = i64{1} << 20;
+constexpr i64 kPlanePerRanking = 8, kFewBytes = i64{1} << 20;
 
-// Of the last level's histograms, which nobody reads twice, so many bytes at a time: they stay in the caches.
+// So many of a level's are kept for the level below: a share of the plane, and of a small plane half, up to kFewBytes.
+constexpr i64 kPlanePerLevel = 16, kFewHistograms = 4;
+
+// Of those that are not kept, so many bytes at a time, and no more than the plane: they stay in the caches.
 constexpr i64 kGroupBytes = i64{2} << 20;
+
+// Leaves divided in one round of best-first growth, where there are threads to share them.
+constexpr std::size_t kAheadPerThread = 2;
 
 constexpr i64 kMostForeseen = 1000;  // trees
 
@@ -34,6 +37,15 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kCheckEvery = std::chrono::milliseconds(50);
 
 i64 divide_up(i64 a, i64 b) { return (a + b - 1) / b; }
+
+i64 most_waiting(const Plane& plane, i64 histogram_bytes) {
+    return std::max(plane.bytes() / kPlanePerRanking, kFewBytes) / std::max<i64>(1, histogram_bytes);
+}
+
+i64 most_kept(const Plane& plane, i64 histogram_bytes) {
+    const i64 bytes = std::max(plane.bytes() / kPlanePerLevel, std::min(plane.bytes() / 2, kFewBytes));
+    return std::max(kFewHistograms, bytes / std::max<i64>(1, histogram_bytes));
+}
 
 Strip buffer_strip(AlignedBytes& buffer, i64 first, int words) {
     return {reinterpret_cast<i64*>(buffer.data()), first, words};
@@ -76,13 +88,15 @@ Fit::Fit(const Plane& plane, const float* label, const float* weight, const FitS
       settings_(settings),
       eval_planes_(std::move(eval_planes)),
       layout_(plane),
-      least_derived_(layout_.n_cells() / std::max<i64>(1, kCellsPerDerivedRow * plane.n_features)),
-      most_rows_read_(std::min(SplitScan::kMostRows, least_derived_ / 2)),
+      least_derived_(layout_.n_cells() / std::max<i64>(1, plane.n_features)),
+      most_rows_read_(std::min(SplitScan::kMostRows, least_derived_ / 8)),
       team_(settings.n_threads),
       gradients_(settings.objective, label, weight, plane.n_rows, settings.instruction_set),
       order_(plane, settings.instruction_set),
       slots_(layout_.n_cells(), settings.histogram_bytes),
-      most_waiting_(std::max(kFewHistogramBytes, plane.bytes() / kPlanePerHistograms) / slots_.bytes(1)),
+      most_waiting_(most_waiting(plane, slots_.bytes(1))),
+      most_kept_(most_kept(plane, slots_.bytes(1))),
+      group_bytes_(std::min(kGroupBytes, plane.bytes())),
       builder_(plane, layout_, slots_, team_),
       may_miss_(static_cast<std::size_t>(plane.n_features)),
       margins_(static_cast<std::size_t>(plane.n_rows), settings.base_margin) {
@@ -132,6 +146,7 @@ void Fit::begin_tree() {
         open_.assign(1, 0);
         choice_.reset();
         ranking_.clear();
+        born_.assign(1, 0);
         n_ranked_ = 0;
         families_.assign(1, {-1, 0, -1});
         searches_.clear();
@@ -145,6 +160,7 @@ void Fit::begin_tree() {
 void Fit::build_histograms() {
     transaction(Stage::in_tree, "build_histograms", [&] {
         searches_.clear();
+        choose_kept();
         for (const Family& family : families_) queue_family(family);
         families_.clear();
         build_slots();
@@ -171,7 +187,6 @@ void Fit::partition() {
         const std::vector<i64> n_left = order_.partition(nodes_, planned_, team_);
         for (std::size_t p = 0; p < planned_.size(); ++p) add_children(planned_[p], n_left[p]);
         open_children();
-        n_leaves_ += static_cast<i64>(planned_.size());
         n_levels_ += 1;
         planned_.clear();
     });
@@ -202,6 +217,7 @@ RoundSeconds Fit::grow(Choice choice, const std::function<void()>& check) {
 
 void Fit::end_tree() {
     transaction(Stage::in_tree, "end_tree", [&] {
+        for (const Ranked& ranked : ranking_) take_back(born_[ranked.number]);
         for (Node& node : nodes_) release(node);
         const std::vector<Node> tree = breadth_first(nodes_);
         std::vector<float> values(tree.size(), 0.0f);
@@ -236,17 +252,12 @@ bool Fit::is_splittable(const Node& node) const {
 
 // Whether a child of the node could be derived: only then is its histogram read again.
 bool Fit::is_kept(const Node& node) const {
-    return node.rows() > least_derived_ && (settings_.max_depth == 0 || node.depth + 1 < settings_.max_depth);
+    return node.rows() > least_kept_ && (settings_.max_depth == 0 || node.depth + 1 < settings_.max_depth);
 }
 
 // A large node's rows are shared out, which takes a slot.
 bool Fit::is_shared_out(const Node& node) const {
     return node.rows() >= kPackedRows || node.rows() > divide_up(plane_.n_rows, 4 * team_.size());
-}
-
-// Whether nobody will look at the next level's histograms, under a common cut.
-bool Fit::is_last_level() const {
-    return choice_ == Choice::common && settings_.max_depth != 0 && n_levels_ + 1 >= settings_.max_depth;
 }
 
 int Fit::words_of(const Node& node) const {
@@ -269,6 +280,18 @@ void Fit::release(Node& node) {
 }
 
 // ---- histograms ----------------------------------------------------------------------------------------------------
+
+// Of a level's histograms those of the fewest rows go first: they are built again for the least.
+void Fit::choose_kept() {
+    least_kept_ = least_derived_;
+    if (!choice_ || choice_ == Choice::best || static_cast<i64>(open_.size()) <= most_kept_) return;
+    std::vector<i64> rows;
+    for (const i32 index : open_)
+        if (is_kept(nodes_[index])) rows.push_back(nodes_[index].rows());
+    if (static_cast<i64>(rows.size()) <= most_kept_) return;
+    std::nth_element(rows.begin(), rows.begin() + most_kept_, rows.end(), std::greater<>());
+    least_kept_ = rows[most_kept_];
+}
 
 void Fit::queue_family(const Family& family) {
     const auto queue_if_splittable = [&](i32 index) {
@@ -295,10 +318,7 @@ void Fit::queue_alone(i32 index) {
     Node& node = nodes_[index];
     searches_.push_back({index, -1, false});
     const bool must = is_shared_out(node);
-    // Under a common cut the features are shared out, not the nodes: what is large is built before.
-    const bool wanted = is_splittable(node) &&
-                        (is_kept(node) || (choice_ == Choice::common && node.rows() > least_derived_));
-    if (must || (wanted && !is_last_level())) node.slot = slots_.acquire(words_of(node), must);
+    if (must || (is_splittable(node) && is_kept(node))) node.slot = slots_.acquire(words_of(node), must);
 }
 
 void Fit::build_slots() {
@@ -444,22 +464,21 @@ std::vector<Fit::Search> Fit::frontier() const {
     return frontier;
 }
 
-// Builds the histograms of the last level that the searches from `begin` on lack, as many as may lie in memory at once;
-// returns the first search beyond.
+// Builds the histograms that the searches from `begin` on lack, as many as may lie in memory at once; returns the first
+// search beyond. Under a common cut the features are shared out, not the nodes: a range would gather a node's rows again.
 std::size_t Fit::build_group(const std::vector<Search>& frontier, std::size_t begin) {
     std::vector<BuildOrder> orders;
     i64 bytes = 0;
     std::size_t end = begin;
-    for (; end < frontier.size() && is_last_level(); ++end) {
+    for (; end < frontier.size(); ++end) {
         Node& node = nodes_[frontier[end].built];
         const bool wanted = node.rows() > least_derived_ && (frontier[end].derived >= 0 || is_splittable(node));
         if (node.slot >= 0 || !wanted) continue;
         bytes += slots_.bytes(words_of(node));
-        if (bytes > kGroupBytes && !orders.empty()) break;
+        if (bytes > group_bytes_ && !orders.empty()) break;
         node.slot = slots_.acquire(words_of(node));
         if (node.slot >= 0) orders.push_back({rows_of(node), slots_.strip(node.slot)});
     }
-    if (!is_last_level()) end = frontier.size();
     if (!orders.empty()) builder_.build(orders, gradients_.rows());
     return end;
 }
@@ -488,7 +507,7 @@ void Fit::find_common_split() {
         if (begin == 0 && end == searches.size()) break;
         for (std::size_t s = begin; s < end; ++s) {
             Node& built = nodes_[searches[s].built];
-            if (!is_shared_out(built)) release(built);
+            if (!is_kept(built) && !is_shared_out(built)) release(built);
         }
     }
     Candidate common{0.0, -1, -1, 0};
@@ -496,6 +515,7 @@ void Fit::find_common_split() {
         if (candidate.gain > 0.0 && is_better(candidate, common)) common = candidate;
     for (Search& search : searches) search.is_subtracted = true;
     if (common.gain > 0.0) split_in_common(common, searches);
+    searches_ = std::move(searches);
     finish_searches();
 }
 
@@ -562,20 +582,55 @@ std::vector<i32> Fit::plan_every() const {
     return planned;
 }
 
+// The leaf of the largest gain and, so that threads have more to do when they meet, leaves that stand after it: their
+// children are made ahead of their turn, and are born when it comes. Of those in the first half of the splits left hardly
+// one in a hundred is made for nothing.
 std::vector<i32> Fit::plan_best() {
-    for (; n_ranked_ < nodes_.size(); ++n_ranked_) {
-        const i32 index = static_cast<i32>(n_ranked_);
-        if (nodes_[index].best.is_found) ranking_.insert({gain_of(index), index});
-    }
-    // A split moves a node up by one place and leaves one split fewer: who stands beyond them now is a leaf for good.
-    while (static_cast<i64>(ranking_.size()) > room()) {
-        release(nodes_[ranking_.begin()->index]);
-        ranking_.erase(ranking_.begin());
-    }
+    for (rank_born(); !ranking_.empty() && !ranked_node(*ranking_.rbegin()).is_leaf(); rank_born()) split_best();
     // Leaves of the least gains are the last to be split, if at all: both children are built then.
     for (auto low = ranking_.begin(); low != ranking_.end() && slots_.n_in_use() > most_waiting_; ++low)
-        release(nodes_[low->index]);
-    return ranking_.empty() ? std::vector<i32>{} : std::vector<i32>{std::prev(ranking_.end())->index};
+        release_family(born_[low->number]);
+    const std::size_t most = team_.size() == 1 ? 1 : kAheadPerThread * static_cast<std::size_t>(team_.size());
+    std::vector<i32> planned;
+    i64 rank = 0;
+    for (auto next = ranking_.rbegin(); next != ranking_.rend() && planned.size() < most; ++next, ++rank) {
+        if (rank > 0 && rank >= room() / 2) break;
+        if (ranked_node(*next).is_leaf()) planned.push_back(born_[next->number]);
+    }
+    return planned;
+}
+
+void Fit::rank_born() {
+    for (; n_ranked_ < born_.size(); ++n_ranked_)
+        if (const i32 index = born_[n_ranked_]; nodes_[index].best.is_found)
+            ranking_.insert({gain_of(index), static_cast<i32>(n_ranked_)});
+    // A split moves a node up by one place and leaves one split fewer: who stands beyond them now is a leaf for good.
+    while (static_cast<i64>(ranking_.size()) > room()) {
+        take_back(born_[ranking_.begin()->number]);
+        ranking_.erase(ranking_.begin());
+    }
+}
+
+// Splits the leaf that leads the ranking, whose children are made already.
+void Fit::split_best() {
+    const Node& node = ranked_node(*ranking_.rbegin());
+    born_.insert(born_.end(), {node.left, node.right});
+    ranking_.erase(std::prev(ranking_.end()));
+    n_leaves_ += 1;
+}
+
+// Makes a leaf of a node whose children were made ahead.
+void Fit::take_back(i32 index) {
+    release_family(index);
+    nodes_[index].left = nodes_[index].right = -1;
+}
+
+void Fit::release_family(i32 index) {
+    Node& node = nodes_[index];
+    release(node);
+    if (node.is_leaf()) return;
+    release(nodes_[node.left]);
+    release(nodes_[node.right]);
 }
 
 double Fit::gain_of(i32 index) const { return nodes_[index].best.candidate.gain; }
@@ -608,9 +663,10 @@ void Fit::add_children(i32 index, i64 n_left) {
 // and who was passed over is a leaf for good; best: nobody asks, the ranking knows.
 void Fit::open_children() {
     if (choice_ == Choice::best) {
-        for (const i32 index : planned_) ranking_.erase({gain_of(index), index});
+        if (!planned_.empty()) split_best();
         return;
     }
+    n_leaves_ += static_cast<i64>(planned_.size());
     std::vector<i32> next;
     next.reserve(open_.size() + planned_.size());
     for (const i32 index : open_) {

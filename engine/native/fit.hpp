@@ -79,9 +79,9 @@ private:
     };
     struct Ranked {
         double gain;
-        i32 index;
-        // Between equal gains the node created earlier goes first.
-        bool operator<(const Ranked& other) const { return gain != other.gain ? gain < other.gain : index > other.index; }
+        i32 number;  // in born_
+        // Between equal gains the node born earlier goes first.
+        bool operator<(const Ranked& other) const { return gain != other.gain ? gain < other.gain : number > other.number; }
     };
     struct Worker {
         Worker(int number, const CellLayout& layout, i64 strip_cells, InstructionSet set);
@@ -99,10 +99,10 @@ private:
     bool is_splittable(const Node& node) const;
     bool is_kept(const Node& node) const;
     bool is_shared_out(const Node& node) const;
-    bool is_last_level() const;
     int words_of(const Node& node) const;
     RowSpan rows_of(const Node& node) const;
 
+    void choose_kept();
     void queue_family(const Family& family);
     void queue_alone(i32 index);
     void build_slots();
@@ -125,6 +125,11 @@ private:
 
     std::vector<i32> plan_every() const;
     std::vector<i32> plan_best();
+    void rank_born();
+    void split_best();
+    void take_back(i32 index);
+    void release_family(i32 index);
+    Node& ranked_node(const Ranked& ranked) { return nodes_[born_[ranked.number]]; }
     double gain_of(i32 index) const;
     std::vector<i32> plan_common() const;
     void add_children(i32 index, i64 n_left);
@@ -134,13 +139,15 @@ private:
     const FitSettings settings_;
     const std::vector<const Plane*> eval_planes_;
     const CellLayout layout_;
-    const i64 least_derived_;   // rows of a sibling
+    const i64 least_derived_;   // rows of a sibling: fewer than a feature's cells are sooner added than these subtracted
     const i64 most_rows_read_;  // of a node that is scanned without a histogram
     Team team_;
     Gradients gradients_;
     RowOrder order_;
     SlotPool slots_;
     const i64 most_waiting_;  // histograms, under Choice::best
+    const i64 most_kept_;     // likewise, from one level to the next
+    const i64 group_bytes_;
     HistogramBuilder builder_;
     LevelScores level_;
     std::vector<Worker> workers_;
@@ -152,14 +159,16 @@ private:
     // The tree that grows.
     Stage stage_ = Stage::between_trees;
     Scoring scoring_;
-    std::vector<Node> nodes_;       // in order of creation
+    std::vector<Node> nodes_;       // in order of creation; under Choice::best some before their parents' turn
     std::vector<i32> open_;         // in the order that settles ties; not kept for Choice::best, which has a ranking
     std::set<Ranked> ranking_;      // of the open nodes that may still be split, ascending
-    std::size_t n_ranked_ = 0;
+    std::vector<i32> born_;         // Choice::best: nodes whose parents are split, in the order of those splits
+    std::size_t n_ranked_ = 0;      // of the born
     std::vector<Family> families_;  // born by the last partition, not yet queued
     std::vector<Search> searches_;
     std::vector<i32> planned_;
     std::optional<Choice> choice_;  // the tree's, once find_splits or plan has named one
+    i64 least_kept_ = 0;  // rows: who has fewer keeps no histogram, its children are both built
     i64 n_leaves_ = 0;
     i64 n_levels_ = 0;
 };

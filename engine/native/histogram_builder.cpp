@@ -26,15 +26,12 @@ void HistogramBuilder::build(const std::vector<BuildOrder>& orders, const RowGra
     for (const BuildOrder& order : orders) n_rows += static_cast<double>(order.rows.n);
     cut_in_chunks(orders, gradients.h == nullptr);
     const double nanoseconds = kNanosecondsToAdd * n_rows * plane_.n_features;
-    const i64 n_chunks = static_cast<i64>(chunks_.size());
-    const i64 meeting = nanoseconds < Team::kWorthMeeting ? 1 : team_.size();
-    const auto ranges = feature_ranges(plane_, ranges_wanted(meeting));
-    const i64 n_ranges = static_cast<i64>(ranges.size());
+    const std::vector<Piece> pieces = pieces_for(nanoseconds < Team::kWorthMeeting ? 1 : team_.size());
     const auto build_one = [&](i64 task, int worker) {
-        const BuildOrder& chunk = chunks_[task / n_ranges];
-        build(chunk.rows, ranges[task % n_ranges], chunk.to, gradients, worker);
+        const auto& [chunk, range] = pieces[task];
+        build(chunk->rows, range, chunk->to, gradients, worker);
     };
-    team_.run(n_chunks * n_ranges, build_one, nanoseconds);
+    team_.run(static_cast<i64>(pieces.size()), build_one, nanoseconds);
     add_up();
 }
 
@@ -44,16 +41,29 @@ void HistogramBuilder::build(const RowSpan& rows, FeatureRange range, const Stri
     add_rows(plane_, layout_, gradients, rows, range, to, staging_[worker]);
 }
 
-// Enough that no chunk keeps a worker for long after the others are done; chunks lie in order of size. A row's bins are
+// Chunks lie in order of size, and so do the pieces, but for those of one chunk.
+std::vector<HistogramBuilder::Piece> HistogramBuilder::pieces_for(i64 n_workers) const {
+    i64 n_rows = 0;
+    for (const BuildOrder& chunk : chunks_) n_rows += chunk.rows.n;
+    std::vector<Piece> pieces;
+    std::vector<FeatureRange> ranges;
+    i64 n_cut = 0;  // what `ranges` was cut for
+    for (const BuildOrder& chunk : chunks_) {
+        const i64 wanted = ranges_wanted(chunk, n_rows, n_workers);
+        if (wanted != n_cut) ranges = feature_ranges(plane_, n_cut = wanted);
+        for (const FeatureRange range : ranges) pieces.push_back({&chunk, range});
+    }
+    return pieces;
+}
+
+// Enough that no chunk keeps a worker for long after the others are done: half a worker's share a piece. A row's bins are
 // fetched once a range: if they are few, that would cost more than it saves, unless workers had nothing to do at all.
-i64 HistogramBuilder::ranges_wanted(i64 n_workers) const {
-    const i64 n_chunks = std::max<i64>(static_cast<i64>(chunks_.size()), 1);
+i64 HistogramBuilder::ranges_wanted(const BuildOrder& chunk, i64 n_rows, i64 n_workers) const {
+    const i64 n_chunks = static_cast<i64>(chunks_.size());
     const i64 row_bytes = plane_.n_features * (plane_.wide ? 2 : 1);
     if (n_chunks == 1 || n_chunks >= kChunksPerWorker * n_workers || row_bytes < kLeastSharedRow)
         return divide_up(n_workers, n_chunks);
-    i64 n_rows = 0;
-    for (const BuildOrder& chunk : chunks_) n_rows += chunk.rows.n;
-    return divide_up(2 * n_workers * chunks_.front().rows.n, std::max<i64>(n_rows, 1));
+    return n_workers == 1 ? 1 : std::max<i64>(1, (2 * n_workers * chunk.rows.n + n_rows / 2) / std::max<i64>(1, n_rows));
 }
 
 void HistogramBuilder::cut_in_chunks(const std::vector<BuildOrder>& orders, bool packed) {

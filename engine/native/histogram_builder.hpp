@@ -36,8 +36,15 @@ private:
         std::size_t end_partial;
     };
 
+    // What one worker does at a time.
+    struct Piece {
+        const BuildOrder* chunk;
+        FeatureRange range;
+    };
+
     void cut_in_chunks(const std::vector<BuildOrder>& orders, bool packed);
-    i64 ranges_wanted(i64 n_workers) const;
+    std::vector<Piece> pieces_for(i64 n_workers) const;
+    i64 ranges_wanted(const BuildOrder& chunk, i64 n_rows, i64 n_workers) const;
     void add_up();
 
     const Plane& plane_;

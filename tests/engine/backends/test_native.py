@@ -382,7 +382,7 @@ def test_memory_that_runs_out_is_a_memory_error_and_the_backend_still_closes():
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_wherever_memory_runs_out_the_next_fit_is_right(n_threads):
-    """The limit rises by 64 KiB a try, so that it is met by one allocation of a fit after the other."""
+    """The limit rises by 32 KiB a try, so that it is met by one allocation of a fit after the other."""
     out = run_script(
         f"""
         libc = ctypes.CDLL("libc.so.6")
@@ -393,7 +393,7 @@ def test_wherever_memory_runs_out_the_next_fit_is_right(n_threads):
         fit = lambda: bytes_of(grow(NativeBackend({n_threads}), data.native, label)[0])
         right = fit()
         short = 0
-        for room in range(0, 2**22, 2**16):
+        for room in range(0, 2**22, 2**15):
             used = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
             resource.setrlimit(resource.RLIMIT_AS, (used + room, -1))
             try:
