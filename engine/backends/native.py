@@ -115,7 +115,7 @@ class NativeBackend:
         self._begun().find_splits(choice)
 
     def plan(self, choice: Choice) -> int:
-        """Choose what splits now, under the budgets; returns how many nodes."""
+        """Choose what is divided now, under the budgets, ``best`` some ahead of their turn; returns how many nodes."""
         return self._begun().plan(choice)
 
     def partition(self) -> None:
