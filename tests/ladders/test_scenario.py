@@ -165,8 +165,15 @@ def test_repeats_take_what_varies_in_turn_and_in_step():
     assert [varied.options_at(repeat)["seed"] for repeat in range(5)] == [1, 2, 1, 2, 1]
 
 
-def test_quality_of_the_pairs_is_judged_over_five_data_sets_where_one_is_luck():
-    found = {rung.name: (rung.varied, rung.repeats) for rung in load_scenario("cpu-pairs").rungs}
-    for name, given in found.items():
-        varied = {"fold": [0, 1, 2, 3, 4]} if name.startswith("flights") else {"seed": [42, 43, 44, 45, 46]}
-        assert given == ((varied, 5) if name.startswith(("flights", "small")) else ({}, None))
+def test_quality_of_the_pairs_is_judged_over_several_data_sets_where_one_is_luck():
+    five_seeds = ({"seed": [42, 43, 44, 45, 46]}, 5)
+    wanted = {
+        "flights-delay": ({"fold": [0, 1, 2, 3, 4]}, 5),
+        "flights-late": ({"fold": [0, 1, 2, 3, 4]}, 5),
+        "small-1k": five_seeds,
+        "small-10k": ({"seed": list(range(42, 57))}, 15),
+        "small-50k": five_seeds,
+        "small-10k-class": five_seeds,
+    }
+    for rung in load_scenario("cpu-pairs").rungs:
+        assert (rung.varied, rung.repeats) == wanted.get(rung.name, ({}, None))
