@@ -359,6 +359,35 @@ def test_a_tree_is_grown_by_one_choice():
     backend.close()
 
 
+def test_threads_divide_leaves_ahead_of_their_turn_and_the_tree_is_the_same():
+    data = binned(5_000, [40, 30, 20])
+    params = parse_params({"grower": "leafwise", "max_depth": 0, "max_leaves": 64})
+
+    def grown(n_threads):
+        """The tree's bytes, and how many leaves each round divided."""
+        with closing(NativeBackend(n_threads)) as backend:
+            backend.begin_fit(data.native, labels_of(data), None, params, np.float32(0))
+            backend.begin_tree(0)
+            divided = []
+            while True:
+                backend.build_histograms()
+                backend.find_splits("best")
+                divided.append(backend.plan("best"))
+                if not divided[-1]:
+                    break
+                backend.partition()
+            backend.end_tree()
+            return bytes_of(backend.end_fit()), divided
+
+    alone, one_by_one = grown(1)
+    together, ahead = grown(2)
+    assert together == alone
+    assert one_by_one == [1] * 63 + [0]
+    assert max(ahead) == 4
+    assert len(ahead) < 32
+    assert 63 <= sum(ahead) <= 66, "hardly a leaf is divided for nothing"
+
+
 # ---- failures --------------------------------------------------------------------------------------------------------
 
 
